@@ -1,0 +1,64 @@
+# make demo   set up .venv with the core and the default plugins, then run the main job
+# make dev    every other package of the workspace and the development tools
+# make test   make dev, then all tests
+# make lint   ruff and mypy     make docs   build the site     make generated   refresh generated docs     make perf   benchmarks
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(BIN)/uv
+PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
+DEFAULT := bundle plugins/adapters/harbor plugins/agents/oracle plugins/agents/scripted plugins/gateways/relay plugins/sandboxes/local plugins/verifiers/script
+MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
+export UV_LINK_MODE ?= copy
+export VIRTUAL_ENV := $(abspath $(VENV))
+
+.PHONY: demo dev test lint docs generated perf constraints clean
+
+demo: $(VENV)/.default
+	@printf '\n== The reference solution, on every bundled task\n'
+	@$(BIN)/bench eval create -t examples/tasks -a oracle
+	@printf '\n== An ACP agent that plays a script, on one of them\n'
+	@$(BIN)/bench eval create -t examples/tasks/fix-the-script -a scripted \
+	  --agent-option script=examples/tasks/fix-the-script/scripted/solve.yaml
+	@printf '\nNext: $(BIN)/bench eval list jobs     $(BIN)/bench plugins list     $(BIN)/bench tasks init my-task\n'
+
+$(UV): scripts/uv.version
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r scripts/uv.version
+	@touch $@
+
+$(VENV)/.default: $(UV) $(MANIFESTS)
+	$(UV) pip install --quiet -c constraints.txt -e . $(addprefix -e ,$(DEFAULT))
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.default
+	$(UV) pip install --quiet -c constraints.txt --group dev -e '.[testing]' -e bundle $(addprefix -e ,$(PKGS)) -e "plugins/testing/model[clients]"
+	@touch $@
+
+dev: $(VENV)/.dev
+
+test: dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: dev
+	$(BIN)/mkdocs build --strict --quiet
+
+generated: dev
+	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python scripts/hook_reference.py
+
+perf: dev
+	$(BIN)/python -m benchmarks.perf
+
+constraints: $(UV)
+	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --group dev --all-extras \
+	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core) -o constraints.txt
+
+clean:
+	rm -rf $(VENV) dist site

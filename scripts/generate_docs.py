@@ -1,0 +1,62 @@
+"""Writes the generated parts of the documentation: the CLI reference and the JSON Schemas. `--check` only compares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from benchflow_core.cli.main import cli
+from benchflow_core.cli.ui import Ui
+from benchflow_core.results.files import to_json_text
+from benchflow_core.results.schemas import SCHEMAS, json_schema
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def commands(group: click.Group, ctx: click.Context) -> Iterator[click.Context]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None, name
+        child = click.Context(command, info_name=name, parent=ctx, max_content_width=100, terminal_width=100)
+        yield child
+        if isinstance(command, click.Group):
+            yield from commands(command, child)
+
+
+def cli_reference() -> str:
+    root = click.Context(cli, info_name="bench", obj=Ui(), max_content_width=100, terminal_width=100)
+    parts = [
+        "# Commands\n\nGenerated from the commands themselves by `scripts/generate_docs.py`; a test compares them.\n"
+    ]
+    for ctx in (root, *commands(cli, root)):
+        depth = ctx.command_path.count(" ")
+        heading = "#" * min(2 + depth, 4)
+        parts.append(f"{heading} {ctx.command_path}\n\n```text\n{ctx.command.get_help(ctx)}\n```\n")
+    return "\n".join(parts)
+
+
+def generated() -> dict[Path, str]:
+    files = {DOCS / "reference" / "cli.md": cli_reference()}
+    for name in SCHEMAS:
+        files[DOCS / "schemas" / f"{name}.json"] = to_json_text(json_schema(name))
+    return files
+
+
+def main() -> int:
+    stale = [path for path, text in generated().items() if not path.exists() or path.read_text("utf-8") != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path.relative_to(DOCS.parent)} is stale; run: make generated")
+        return bool(stale)
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(generated()[path], "utf-8")
+        print(f"wrote {path.relative_to(DOCS.parent)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
