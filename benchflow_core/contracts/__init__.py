@@ -1,0 +1,58 @@
+"""Typed payloads and protocols that cross the plugin boundary, one short file per kind.
+
+Names are resolved on first use, so a plugin pays only for the kinds it serves.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts.adapters import *
+    from benchflow_core.contracts.agents import *
+    from benchflow_core.contracts.commands import *
+    from benchflow_core.contracts.common import *
+    from benchflow_core.contracts.drivers import *
+    from benchflow_core.contracts.environments import *
+    from benchflow_core.contracts.events import *
+    from benchflow_core.contracts.executors import *
+    from benchflow_core.contracts.exporters import *
+    from benchflow_core.contracts.gateways import *
+    from benchflow_core.contracts.sandboxes import *
+    from benchflow_core.contracts.sources import *
+    from benchflow_core.contracts.tasks import *
+    from benchflow_core.contracts.verifiers import *
+
+_HOME = {
+    "adapters": "AdapterSpec Finding Migration Scaffold ScaffoldRequest",
+    "agents": "AgentContext AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent",
+    "commands": "CommandSpec",
+    "common": "Capability Availability Check Runtime Layer McpServer Usage",
+    "drivers": "DriverSpec Episode SoftVerdict TurnRecord",
+    "environments": "EnvironmentSpec ServiceContext ServiceSpec StateBackend",
+    "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",
+    "executors": "ExecutorContext ExecutorSpec ItemResult PlanItem",
+    "exporters": "ExporterSpec RolloutRecord",
+    "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
+    "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
+    "sources": "Fetched SourceRequest SourceSpec",
+    "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
+    "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)  # pyright: ignore
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,87 @@
+"""Inbound adapters: read a task format into the native task. Pure: no box, no network, no code of the task runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from benchflow_core.contracts.common import CheckFn, no_checks
+from benchflow_core.contracts.tasks import Task
+
+__all__ = ["AdapterSpec", "Finding", "Migration", "Scaffold", "ScaffoldRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark of `bench tasks check`."""
+
+    severity: Literal["error", "warning", "info"]
+    message: str
+    file: Path | None = None
+    line: int | None = None
+    remedy: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaffoldRequest:
+    """A new task to write: `bench tasks init`."""
+
+    name: str
+    """Of the folder, already checked to be one plain name."""
+    solution: bool = True
+    pytest: bool = True
+    """False: the test is a shell script alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaffold:
+    """A task that loads, passes its own solution and fails without one."""
+
+    files: Mapping[str, str]
+    """Relative path to text, executable where it starts with `#!`."""
+    next_steps: tuple[str, ...] = ()
+    """For people: what to edit first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """How a folder of another format becomes one of this: nothing is written until the core applies it."""
+
+    files: Mapping[str, str]
+    """Relative path to text."""
+    superseded: tuple[str, ...] = ()
+    """Files of the old format that say the same: removed only when asked for."""
+    losses: tuple[str, ...] = ()
+    """What the new format cannot say, one line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSpec:
+    """A task format.
+
+    Example::
+
+        @hookimpl
+        def benchflow_adapter() -> AdapterSpec:
+            return AdapterSpec(summary="Harbor task folders", signature="task.toml",
+                               detect=lambda p: (p / "task.toml").is_file(), load=load_harbor)
+    """
+
+    summary: str
+    signature: str
+    """For people: the file that gives the format away."""
+    detect: Callable[[Path], bool]
+    load: Callable[[Path], Task]
+    """Raises `TaskError` with file and line."""
+    check: CheckFn = no_checks
+    lint: Callable[[Path], list[Finding]] | None = None
+    """Format-specific findings for `bench tasks check`, beyond loading."""
+    rank: int = 50
+    """Where two formats match one folder, the lower wins."""
+    scaffold: Callable[[ScaffoldRequest], Scaffold] | None = None
+    """For `bench tasks init --format NAME`; the lowest rank that has one is the default format."""
+    migrate: Callable[[Path], Migration] | None = None
+    """For `bench tasks migrate --to NAME`: raises `TaskError` for a folder it cannot turn into this format."""

@@ -1,0 +1,103 @@
+"""Drivers: decide the next prompt. Scenes, simulated users, loops and foreign environments are all drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from benchflow_core.contracts.agents import PromptOutcome
+from benchflow_core.contracts.common import CheckFn, Usage, no_checks
+from benchflow_core.contracts.tasks import Rewards, Task
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts.gateways import ModelEndpoint
+    from benchflow_core.contracts.sandboxes import AccessView, Sandbox
+
+__all__ = ["DriverSpec", "Episode", "SoftVerdict", "TurnRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One finished turn, as a driver sees it."""
+
+    scene: str
+    role: str
+    turn: int
+    prompt: str
+    outcome: PromptOutcome
+    events: Sequence[Mapping[str, Any]]
+    """The turn's slice of the event log."""
+    n_tool_calls: int = 0
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SoftVerdict:
+    """Verification between turns: it informs, it never scores."""
+
+    rewards: Rewards | None
+    output: str = ""
+    error: str | None = None
+    tests: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+
+
+class Episode(Protocol):
+    """What a driver works with."""
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def roles(self) -> Sequence[str]: ...
+
+    @property
+    def sandbox(self) -> Sandbox: ...
+
+    async def prompt(
+        self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
+    ) -> TurnRecord:
+        """Send a prompt (`None`: the task's instruction) to a role's live session, opening it if need be."""
+
+    async def end_scene(self) -> None:
+        """Kill every agent process: only the file system carries over."""
+
+    async def soft_verify(self) -> SoftVerdict: ...
+
+    async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
+        """Serve an ASGI app of the driver's on the host and return its URL inside the box."""
+
+    def reward(
+        self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record a process reward."""
+
+    async def model(self, purpose: str) -> ModelEndpoint:
+        """A model through the gateway for a simulated user or a judge."""
+
+    async def solution(self) -> str | None:
+        """The reference solution's script, where the config grants oracle access."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSpec:
+    """A driver.
+
+    Example::
+
+        @hookimpl
+        def benchflow_driver() -> DriverSpec:
+            async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
+                await episode.prompt("agent", None)
+                while (await episode.soft_verify()).rewards != {"reward": 1.0}:
+                    await episode.prompt("agent", "The tests still fail. Try again.")
+            return DriverSpec(summary="retry until the tests pass", drive=drive)
+    """
+
+    summary: str
+    drive: Callable[[Episode, Mapping[str, Any]], Awaitable[None]]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Names and defaults of what `name:k=3,feedback=names` may set."""
+    default: bool = False
+    """The driver of a rollout that names none. At most one installed."""
+    check: CheckFn = no_checks

@@ -1,0 +1,51 @@
+"""Sources: list and fetch tasks from somewhere that is not a local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchflow_core.contracts.common import CheckFn, no_checks
+
+__all__ = ["Fetched", "SourceRequest", "SourceSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """What to fetch."""
+
+    uri: str
+    path: str | None = None
+    ref: str | None = None
+    cache_dir: Path = Path(".cache")
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An immutable local copy and where it came from."""
+
+    root: Path
+    provenance: Mapping[str, Any]
+    """At least `type`, `uri`, `requested_ref`, `resolved_sha`, `path`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A source, chosen by the first that says it can serve the URI.
+
+    Example::
+
+        @hookimpl
+        def benchflow_source() -> SourceSpec:
+            return SourceSpec(summary="git repositories", matches=looks_like_git, fetch=clone_snapshot)
+    """
+
+    summary: str
+    matches: Callable[[str], bool]
+    fetch: Callable[[SourceRequest], Fetched]
+    """Blocking; called off the event loop. Safe under concurrent use of one cache."""
+    check: CheckFn = no_checks
+    rank: int = 50
