@@ -1,0 +1,1 @@
+"""What BenchFlow itself costs, measured as ratios within one run: `python -m benchmarks.perf --help`."""

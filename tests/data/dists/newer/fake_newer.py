@@ -1,0 +1,1 @@
+raise AssertionError("imported although it does not fit")

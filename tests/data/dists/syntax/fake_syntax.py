@@ -1,0 +1,2 @@
+def benchflow_sandbox(:
+    pass

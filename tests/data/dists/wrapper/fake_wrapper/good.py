@@ -1,0 +1,13 @@
+from dataclasses import replace
+
+from benchflow_core.contracts import AgentSpec, Launch
+from benchflow_core.hookspecs import hookimpl
+
+
+def wrap(inner):
+    return replace(inner, summary=f"wrapped: {inner.summary}")
+
+
+@hookimpl
+def benchflow_agent():
+    return AgentSpec(summary="wraps others", prepare=lambda context: Launch(argv=("wrapper",)), wrap=wrap)

@@ -1,0 +1,7 @@
+from benchflow_core.hookspecs import hookimpl
+
+
+
+@hookimpl
+def benchflow_sandbox():
+    return None
