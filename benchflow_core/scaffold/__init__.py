@@ -1,0 +1,1 @@
+"""`bench plugins new`: a complete plugin package from a template."""

@@ -1,0 +1,69 @@
+"""Templates: plain files with `{{name}}` in them, below `templates/<kind>` and `templates/common`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from benchflow_core.hookspecs import GROUPS
+
+__all__ = ["TEMPLATES", "render", "variables"]
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+_HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
+
+NEEDED_BY_TESTS: Final = {"agent": ("benchflow-sandbox-local",), "verifier": ("benchflow-sandbox-local",)}
+"""The conformance suites of these kinds run in a box."""
+
+IN_PACKAGE: Final = (".py", ".typed")
+"""Endings of files that go into the import package, as folders do; `test_*.py` go to `tests/`, the rest to the root."""
+
+
+def variables(kind: str, name: str, author: str, core_version: str) -> dict[str, str]:
+    """What a template may refer to."""
+    dist = f"benchflow-{kind}-{name}"
+    return {
+        "kind": kind,
+        "group": GROUPS[kind],
+        "name": name,
+        "dist": dist,
+        "module": dist.replace("-", "_"),
+        "class_name": "".join(part.capitalize() for part in name.split("-")),
+        "author": json.dumps(author, ensure_ascii=False),  # a JSON string is a TOML string
+        "test_requires": json.dumps(["benchflow-core[testing]", *NEEDED_BY_TESTS.get(kind, ())]),
+        "core_range": core_range(core_version),
+        "about": (TEMPLATES / kind / "about.md").read_text(encoding="utf-8").strip(),
+    }
+
+
+def core_range(version: str) -> str:
+    """From this core up to the next minor version, as our own plugins declare it."""
+    major, minor = version.split(".")[:2]
+    return f">={version},<{major}.{int(minor) + 1}"
+
+
+def render(kind: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Relative path to content of every file of the new package."""
+    found = {}
+    for folder in (TEMPLATES / "common", TEMPLATES / kind):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.name != "about.md" and "__pycache__" not in path.parts:
+                text = path.read_text(encoding="utf-8")
+                found[_destination(path.relative_to(folder), values)] = _fill(_fill(text, values), values)
+    return found
+
+
+def _destination(path: Path, values: Mapping[str, str]) -> str:
+    if path.name == "gitignore":
+        return ".gitignore"
+    if path.name.startswith("test_"):
+        return f"tests/{path.name}"
+    inside = path.suffix in IN_PACKAGE or len(path.parts) > 1
+    return f"{values['module']}/{path}".replace("__name__", values["name"]) if inside else str(path)
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    return _HOLE.sub(lambda hole: values[hole[1]], text)

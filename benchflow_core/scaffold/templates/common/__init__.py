@@ -1,0 +1,1 @@
+"""BenchFlow plugin: the {{kind}} {{name}}."""

@@ -1,0 +1,10 @@
+"""The conformance suite, against the kit's own model provider."""
+
+import pytest
+from benchflow_core.testing import GatewayConformance
+
+
+class TestGateway(GatewayConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "{{name}}"

@@ -1,0 +1,41 @@
+"""The service: a program that runs in the box. `store.py PORT FILE`."""
+
+import http.server
+import json
+import pathlib
+import sys
+import threading
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    file = pathlib.Path()
+    lock = threading.Lock()
+
+    def do_GET(self):
+        if self.path == "/health":
+            return self.reply(200, b"ok")
+        value = self.load().get(self.path)
+        return self.reply(404, b"") if value is None else self.reply(200, value.encode())
+
+    def do_PUT(self):
+        value = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode("utf-8", "replace")
+        with self.lock:
+            self.file.write_text(json.dumps({**self.load(), self.path: value}))
+        self.reply(204, b"")
+
+    def load(self):
+        return json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def reply(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+if __name__ == "__main__":
+    Store.file = pathlib.Path(sys.argv[2])
+    http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Store).serve_forever()

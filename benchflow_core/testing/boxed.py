@@ -1,0 +1,69 @@
+"""For suites that need a box but do not test it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, ClassVar
+
+import pytest
+import pytest_asyncio
+
+from benchflow_core.contracts import ImageRequest, Sandbox
+from benchflow_core.testing.plugin import PluginConformance
+from benchflow_core.testing.resolve import resolve
+from benchflow_core.testing.sandbox.bench import Bench
+
+__all__ = ["BoxedSuite"]
+
+
+class BoxedSuite(PluginConformance):
+    """Adds a `bench` with an image that has what the plugin under test asks for, and a new `box` per test."""
+
+    settings: ClassVar[frozenset[str]] = PluginConformance.settings | {"sandbox", "image_request", "sandbox_options"}
+
+    @pytest.fixture
+    def sandbox(self) -> object:
+        """The sandbox to run in: an entry-point name or a spec."""
+        return "local"
+
+    @pytest.fixture
+    def image_request(self) -> ImageRequest:
+        return ImageRequest(image="debian:bookworm-slim", allow_substitute=True)
+
+    @pytest.fixture
+    def sandbox_options(self) -> Mapping[str, str]:
+        return {}
+
+    @pytest_asyncio.fixture(loop_scope="class", scope="class")
+    @classmethod
+    async def class_bench(cls) -> AsyncIterator[Bench]:
+        bench = Bench()
+        yield bench
+        await bench.close()
+
+    @pytest_asyncio.fixture(loop_scope="class")
+    async def bench(
+        self,
+        class_bench: Bench,
+        sandbox: object,
+        spec: Any,
+        image_request: ImageRequest,
+        sandbox_options: Mapping[str, str],
+    ) -> AsyncIterator[Bench]:
+        found = resolve("sandbox", sandbox).spec
+        declared = found.capabilities() if callable(found.capabilities) else found.capabilities
+        missing = sorted(getattr(spec, "needs", frozenset()) - declared)
+        if missing:
+            pytest.skip(f"the sandbox does not declare {', '.join(missing)}, which the plugin needs")
+        layers, runtimes = getattr(spec, "layers", ()), getattr(spec, "runtimes", ())
+        async with asyncio.timeout(900):
+            await class_bench.open(found, image_request, sandbox_options, layers, runtimes)
+        yield class_bench
+        async with asyncio.timeout(120):
+            await class_bench.after_test()
+
+    @pytest_asyncio.fixture(loop_scope="class")
+    async def box(self, bench: Bench) -> Sandbox:
+        async with asyncio.timeout(120):
+            return await bench.start()
