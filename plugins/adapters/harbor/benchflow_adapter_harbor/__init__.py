@@ -1,0 +1,1 @@
+"""Reads Harbor task folders and BenchFlow task.md documents unchanged."""
