@@ -1,0 +1,1 @@
+"""The embedded sandbox: Linux namespaces, no root and no Docker needed."""

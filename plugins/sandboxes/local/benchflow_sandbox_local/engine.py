@@ -1,0 +1,269 @@
+"""What the provider, the builder and the boxes share: the helper process, the layers on disk, starting, ending."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from benchflow_core.contracts.sandboxes import NetworkPolicy, SandboxContext
+from benchflow_core.errors import (
+    BenchflowError,
+    CapabilityMissing,
+    ConfigurationError,
+    InfrastructureError,
+    SandboxLost,
+    SandboxStartError,
+)
+from benchflow_sandbox_local import base, host, leases, limits, probe
+from benchflow_sandbox_local.channel import Channel
+from benchflow_sandbox_local.client import Helper
+from benchflow_sandbox_local.helper import wire
+from benchflow_sandbox_local.plainplan import plain_plan
+from benchflow_sandbox_local.plan import Layout, Mounts
+
+__all__ = ["Box", "Engine", "Recipe"]
+
+_START_SECONDS: Final = 30.0
+_USUAL: Final[dict[str, Any]] = {"own_network": True, "proxy_port": None, "cgroups": [], "hostname": "box"}
+_FOLDERS: Final = ("boxes", "images", "layers", "snaps", "points", "locks", "stage", "base", "trash")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The layers of an image: what `ImageRef.meta` carries."""
+
+    layers: tuple[str, ...] = ()
+    """Below the state directory, topmost first."""
+    shown: Mapping[str, str] = field(default_factory=dict)
+    """Path in the box to a read-only source."""
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Recipe:
+        return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})))
+
+    def meta(self) -> dict[str, Any]:
+        return {"layers": list(self.layers), "shown": dict(self.shown)}
+
+
+@dataclass(slots=True)
+class Box:
+    """A box as the helper knows it."""
+
+    id: str
+    channel: Channel
+    mounts: Mounts
+    lease: Path
+    notes: tuple[str, ...]
+    users: tuple[str, ...]
+    proxy_port: int
+    proxy: int | None
+    """A listener on the box's loopback for the way out, as a descriptor."""
+
+
+class _FirstWord:
+    """What a new box says first: that it is ready, or why not."""
+
+    def __init__(self) -> None:
+        self.said: asyncio.Future[tuple[dict[str, Any], list[int]]] = asyncio.get_running_loop().create_future()
+
+    def __call__(self, message: dict[str, Any], fds: list[int]) -> None:
+        if self.said.done():
+            wire.close_fds(fds)
+        else:
+            self.said.set_result((message, fds))
+
+    def drop(self) -> None:
+        if self.said.done():
+            wire.close_fds(self.said.result()[1])
+        else:
+            self.said.cancel()
+
+
+class Engine:
+    layout: Layout
+
+    def __init__(self, context: SandboxContext) -> None:
+        self.context = context
+        self.state = Path(context.options.get("dir") or context.cache_dir) / "sandbox-local"
+        self.facts: dict[str, Any] = {}
+        wanted = probe.forced_stage(context.options.get("stage"))
+        self.plain = (wanted or probe.facts().stage) == 3
+        """No namespaces here: stage 3."""
+        self.python = host.find_python(visible=self.plain)
+        self._helper: Helper | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self.hierarchies = limits.find()
+        self.snapshots: dict[str, bool] = {}
+        """Layers captured here, and whether they are kept."""
+
+    def host_network(self, policy: NetworkPolicy) -> bool:
+        """Does a box of this policy share the host's network? Only where the user asked for it, or nothing else is."""
+        return self.plain or (policy.mode == "public" and self.context.options.get("network") == "host")
+
+    async def open(self) -> Helper:
+        """The helper, started on first use."""
+        async with self._opening:
+            if self._closed:
+                raise ConfigurationError("This sandbox provider is closed.")
+            if self._helper is None:
+                self._helper = await self._open()
+            return self._helper
+
+    async def _open(self) -> Helper:
+        self._make_folders()
+        helper = Helper.launch(self.context.work_dir / "sandbox-local.log")
+        try:
+            if self.plain:
+                await asyncio.to_thread(leases.reap_dead, self.state)
+                self.facts = {"stage": 3, "single_user": True, "idmap": False}
+                self.layout = Layout(self.state, 3, "", {}, frozenset(), {})
+            else:
+                # The helper finds out what it may do while we look whether the host has changed.
+                name, _ = await asyncio.gather(asyncio.to_thread(self._make_base), self._set_up(helper))
+                self.layout = self._layout(name)
+        except BaseException:
+            await helper.close()
+            raise
+        return helper
+
+    def _make_folders(self) -> None:
+        try:
+            for name in _FOLDERS:
+                (self.state / name).mkdir(parents=True, exist_ok=True)
+            self.state.chmod(0o700)
+        except OSError as error:
+            raise ConfigurationError(
+                f"The embedded sandbox cannot use {self.state}: {error.strerror}.",
+                remedy="Name another folder with --sandbox-option dir=FOLDER.",
+            ) from error
+
+    def _make_base(self) -> str:
+        leases.reap_dead(self.state)
+        return base.build_base(self.state, own=os.geteuid() != 0)
+
+    async def _set_up(self, helper: Helper) -> None:
+        stage = probe.forced_stage(self.context.options.get("stage"))
+        dirs = host.host_dirs() | ({"python": self.python.prefix} if self.python.hidden else {})
+        config: dict[str, Any] = {"state": str(self.state), "dirs": list(dirs.items()), "stage": stage}
+        try:
+            self.facts = await helper.channel.call("setup", **config)
+        except OSError as error:
+            raise SandboxStartError(f"No box can be made here: {error.strerror}.", retryable=False) from error
+        if "unavailable" in self.facts:
+            reason = f"Stage {stage} is not possible here: {self.facts['unavailable']}."
+            raise CapabilityMissing(reason, remedy="Leave the stage to the sandbox.")
+
+    def _layout(self, name: str) -> Layout:
+        dirs = host.host_dirs()
+        read_only = frozenset(self.facts["read_only"]) & frozenset(dirs)
+        always = dict.fromkeys(self.python.mounts, "low/python")
+        return Layout(self.state, self.facts["stage"], name, dirs, read_only, always)
+
+    async def start(
+        self,
+        recipe: Recipe,
+        lease: leases.LeaseRequest,
+        *,
+        revert: Sequence[str] = (),
+        writable: Mapping[str, str] | None = None,
+        **plan: Any,
+    ) -> Box:
+        """A new box. `plan` adds to what the helper is told: network, control groups. Leaves nothing when it fails."""
+        helper = await self.open()
+        missing = [name for name in recipe.layers if not (self.state / name).is_dir()]
+        if missing:
+            raise SandboxStartError(f"The image of box {lease.name} is gone: {missing[0]}.", retryable=False)
+        name = secrets.token_hex(6)
+        path = leases.write(name, self.state / "boxes" / name, lease)
+        first = _FirstWord()
+        ours, theirs = socket.socketpair()
+        channel = Channel(ours, f"Box {lease.name}", first)
+        mounts: Mounts = []
+        try:
+            with theirs:
+                settings: dict[str, Any] = {**_USUAL, **plan}
+                if self.plain:
+                    own, lock = writable or {}, probe.facts(3).landlock
+                    settings |= plain_plan(self.state, name, recipe.shown, own, self.python.prefix, landlock=lock)
+                else:
+                    mounts = await self._layers(name, recipe, revert, writable or {})
+                    settings |= {"box": name, "mounts": mounts}
+                await helper.channel.call(
+                    "start", [theirs.fileno()], lease=str(path), state=str(self.state), **settings
+                )
+            async with asyncio.timeout(_START_SECONDS):
+                answer, fds = await asyncio.shield(first.said)
+            if answer["event"] != "ready":
+                raise SandboxStartError(f"Box {lease.name} did not start: {answer.get('reason', 'it ended')}.")
+            notes, users, proxy = tuple(answer["notes"]), tuple(answer["users"]), fds[0] if fds else None
+            return Box(name, channel, mounts, path, notes, users, int(answer["proxy_port"]), proxy)
+        except BaseException as error:
+            channel.close()
+            first.drop()
+            await asyncio.shield(self._undo(helper, name, path))
+            if isinstance(error, TimeoutError):
+                raise SandboxStartError(f"Box {lease.name} did not start within {_START_SECONDS:.0f} s.") from error
+            raise
+
+    async def _undo(self, helper: Helper, name: str, lease: Path) -> None:
+        with contextlib.suppress(Exception):
+            await helper.work("remove", box=name)
+            await self.job("discard", paths=[f"boxes/{name}"])
+        leases.remove(lease)
+
+    async def _layers(self, box: str, recipe: Recipe, revert: Sequence[str], writable: Mapping[str, str]) -> Mounts:
+        layers = recipe.layers
+        if revert:
+            own = f"boxes/{box}/s"
+            mounts = self.layout.mounts(layers[1:], recipe.shown)
+            (self.state / "boxes" / box).mkdir()
+            await self.job("revert", source=layers[0], layer=own, mounts=mounts, paths=list(revert))
+            layers = (own, *layers[1:])
+        mounts = self.layout.mounts(layers, recipe.shown, writable)
+        if self.layout.stage == 2:
+            await self.job("seed", box=box, mounts=mounts)
+        return mounts
+
+    async def job(self, name: str, **arguments: Any) -> dict[str, Any]:
+        helper = await self.open()
+        return await helper.work("job", job=name, state=str(self.state), **{"with": arguments})
+
+    async def remove(self, box: Box) -> None:
+        """End a box and delete its files."""
+        box.channel.close()
+        try:
+            if self._helper is not None:
+                await self._helper.work("remove", box=box.id)
+        except (SandboxLost, InfrastructureError):  # the helper was killed: the box ends by itself, its files do not
+            await asyncio.to_thread(leases.reap_file, box.lease)
+
+    async def end(self, box: Box) -> None:
+        """End a box's processes; its files stay."""
+        box.channel.close()
+        helper = await self.open()
+        await helper.work("end", box=box.id)
+
+    async def forget(self, layers: Sequence[str]) -> None:
+        """Remove snapshots of ours that were not kept; others are left alone."""
+        dropped = [layer for layer in layers if self.snapshots.pop(layer, True) is False]
+        if dropped:
+            await self.job("discard", paths=dropped)
+        for layer in dropped:
+            leases.remove(leases.folder() / f"{layer.rpartition('/')[2]}.json")
+
+    async def close(self) -> None:
+        with contextlib.suppress(OSError, BenchflowError):
+            await self.forget([layer for layer, keep in self.snapshots.items() if not keep])
+        async with self._opening:
+            self._closed = True
+            if self._helper is not None:
+                await self._helper.close()
+                self._helper = None

@@ -1,0 +1,89 @@
+"""Longer work on the files of boxes, each done in a fork of the helper: as the user whose files they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from benchflow_sandbox_local.helper import changes, linux, tree
+
+Mounts = list[dict[str, Any]]
+
+
+class Places(NamedTuple):
+    """Where the names of a plan are, seen from the helper."""
+
+    state: str
+    dirs: dict[str, str]
+    """The host's folders by name."""
+
+    def lower(self, name: str) -> str:
+        kind, _, rest = name.partition("/")
+        return f"{self.state}/{rest}" if kind == "data" else self.dirs[rest]
+
+    def parts(self, mounts: Mounts, layer: str) -> list[changes.Part]:
+        """The captured layers of the mounts that can change, and what lies below each."""
+        return [
+            changes.Part(
+                entry["at"],
+                f"{self.state}/{layer}/{entry['name']}",
+                tuple(self.lower(name) for name in entry["lower"]),
+                entry["kind"] == "private",
+            )
+            for entry in mounts
+            if entry["kind"] in ("overlay", "private")
+        ]
+
+
+def snapshot(places: Places, box: str, layer: str, mounts: Mounts) -> dict[str, Any]:
+    """Copy a box's own files, which nobody writes meanwhile, into a new layer; and list what it changes."""
+    target = f"{places.state}/{layer}"
+    try:
+        size = tree.copy(f"{places.state}/boxes/{box}/u", target)
+        return {"size": size, "changes": changes.compare(places.parts(mounts, layer))}
+    except BaseException:
+        tree.remove(target)
+        raise
+
+
+def revert(places: Places, source: str, layer: str, mounts: Mounts, paths: list[str]) -> dict[str, Any]:
+    """A layer like `source` without its changes to `paths`."""
+    tree.clone(f"{places.state}/{source}", f"{places.state}/{layer}")
+    changes.revert(places.parts(mounts, layer), paths)
+    return {}
+
+
+def seed(places: Places, box: str, mounts: Mounts) -> dict[str, Any]:
+    """For boxes without overlays: a copy of everything is the box's own, and the directories to mount on are in it."""
+    os.makedirs(f"{places.state}/boxes/{box}/u")
+    for entry in mounts:
+        if entry["kind"] == "private":
+            first, *points = [places.lower(name) for name in entry["lower"]]
+            target = f"{places.state}/boxes/{box}/u/{entry['name']}"
+            tree.copy(first, target)
+            for folder in points:
+                tree.add_folders(folder, target)
+    return {}
+
+
+def keep_layer(places: Places, box: str, layer: str) -> dict[str, Any]:
+    """What a build box wrote becomes a layer; the box has ended."""
+    os.rename(f"{places.state}/boxes/{box}/u", f"{places.state}/{layer}")
+    linux.sync_file_system(f"{places.state}/{layer}")  # a box's own writes are not synced, a cached image's must be
+    return {}
+
+
+def discard(places: Places, paths: list[str]) -> dict[str, Any]:
+    for path in paths:
+        tree.remove(f"{places.state}/{path}")
+    return {}
+
+
+JOBS: dict[str, Callable[..., dict[str, Any]]] = {
+    "snapshot": snapshot,
+    "revert": revert,
+    "seed": seed,
+    "keep_layer": keep_layer,
+    "discard": discard,
+}

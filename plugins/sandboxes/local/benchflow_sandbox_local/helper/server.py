@@ -1,0 +1,245 @@
+"""The helper: a small single-threaded process that forks, so that the provider, which is asyncio, never does."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from benchflow_sandbox_local.helper import box, cgroups, jobs, linux, plain, setup, transfer, tree, wire
+
+_PLAIN_SECONDS = 5.0
+
+
+class Made(NamedTuple):
+    """A box that exists: its first process, and what is to be removed with it."""
+
+    name: str
+    state: str
+    pid: int
+    lease: str
+    cgroups: list[str]
+    plain: bool
+    """No namespace ends its programs with it: it does that itself, when its owner lets go of it."""
+
+
+class Ending(NamedTuple):
+    """A box that was told to end, and who waits for it."""
+
+    made: Made
+    waiter: socket.socket
+    remove: bool
+    kill_at: float
+
+
+class Server:
+    def __init__(self, owner: socket.socket) -> None:
+        self.owner = owner
+        self.host: box.Host | None = None
+        self.places = jobs.Places("", {})
+        self.boxes: dict[str, Made] = {}
+        self.running: set[int] = set()
+        self.ending: dict[int, Ending] = {}
+        self.trash: list[str] = []
+        self.groups: list[str] = []
+        self.sweeper = 0
+
+    def serve(self) -> None:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        read, write = os.pipe()
+        for fd in (read, write):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self.owner, select.POLLIN)
+        poll.register(read, select.POLLIN)
+        try:
+            while True:
+                for fd, _ in poll.poll(1000 if self.ending else None):
+                    if fd == read:
+                        with contextlib.suppress(BlockingIOError):
+                            os.read(read, 4096)
+                        self.reap()
+                    else:
+                        self.handle(*wire.receive(self.owner))
+                self.kill_late()
+        except (EOFError, ConnectionError):
+            pass
+        finally:
+            self.close()
+
+    def handle(self, message: wire.Message, fds: list[int]) -> None:
+        answer: wire.Message = {"id": message["id"]}
+        try:
+            answer.update(getattr(self, "do_" + message["op"])(message, fds))
+        except setup.Unavailable as error:
+            answer["unavailable"] = str(error)
+        except OSError as error:
+            answer["error"] = transfer.describe(error)
+        finally:
+            wire.close_fds(fds)
+        wire.send(self.owner, answer)
+
+    def do_setup(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+        self.places = jobs.Places(message["state"], dict(message["dirs"]))
+        self.host, facts = setup.prepare(message)
+        gc.disable()  # a collection in a fork would touch, and so copy, every page
+        gc.freeze()
+        return facts
+
+    def do_start(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+        """Answers at once; the box itself says on its control socket, which is `fds[0]`, when it is ready."""
+        is_plain = bool(message.get("plain"))
+        pid = os.fork() if is_plain else linux.clone(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+        if pid == 0:
+            control = socket.socket(fileno=fds[0])
+            if is_plain:
+                plain.run(message, control)
+            assert self.host is not None
+            box.run(self.host, message, control)
+        name = message["box"]
+        self.boxes[name] = Made(name, message["state"], pid, message["lease"], message["cgroups"], is_plain)
+        self.running.add(pid)
+        return {"pid": pid}
+
+    def do_job(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+        """Files of boxes and layers: a fork does it and answers on `fds[0]`."""
+        function = jobs.JOBS[message["job"]]
+        places = self.places if self.places.state else jobs.Places(message["state"], {})
+        self.worker(lambda: function(places, **message["with"]), fds)
+        return {}
+
+    def worker(self, work: Callable[[], dict[str, Any]], fds: list[int]) -> None:
+        if os.fork():
+            return
+        code = 1
+        try:
+            with socket.socket(fileno=fds[0]) as sock:
+                try:
+                    result = work()
+                except (OSError, transfer.Refused) as error:
+                    result = {"error": transfer.describe(error)}
+                wire.send(sock, result)
+            code = 0
+        finally:
+            os._exit(code)
+
+    # --- ending ----------------------------------------------------------------------------------------------------
+
+    def do_remove(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+        """End a box and delete its files; told on `fds[0]` when nothing of it runs any more."""
+        return self._end(self.boxes.pop(message["box"], None), fds, remove=True)
+
+    def do_end(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+        """End a box's processes and keep its files."""
+        return self._end(self.boxes.get(message["box"]), fds, remove=False)
+
+    def _end(self, made: Made | None, fds: list[int], *, remove: bool) -> dict[str, Any]:
+        waiter = socket.socket(fileno=fds.pop())
+        if made is None:
+            _tell(waiter)
+            return {}
+        ending = Ending(made, waiter, remove, time.monotonic() + _PLAIN_SECONDS)
+        if made.pid in self.running:
+            self.ending[made.pid] = ending
+            if not made.plain:
+                os.kill(made.pid, signal.SIGKILL)
+        else:
+            self.ended(ending)
+        return {}
+
+    def reap(self) -> None:
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self.running.discard(pid)
+            if pid == self.sweeper:
+                self.sweeper = 0
+                self.sweep()
+            elif pid in self.ending:
+                self.ended(self.ending.pop(pid))
+
+    def kill_late(self) -> None:
+        for pid, ending in self.ending.items():
+            if time.monotonic() > ending.kill_at:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def ended(self, ending: Ending) -> None:
+        made = ending.made
+        if ending.remove:
+            self.throw_away(made)
+            self.sweep()
+        _tell(ending.waiter)
+
+    def throw_away(self, made: Made) -> None:
+        """Out of sight at once; deleted when there is time."""
+        away = f"{made.state}/trash/{made.name}"
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(f"{made.state}/boxes/{made.name}", away)
+            self.trash.append(away)
+        with contextlib.suppress(OSError):
+            os.unlink(made.lease)
+        self.groups += made.cgroups
+
+    def sweep(self) -> None:
+        if self.sweeper or not (self.trash or self.groups):
+            return
+        trash, self.trash = self.trash, []
+        groups, self.groups = self.groups, []
+        self.sweeper = os.fork()
+        if self.sweeper == 0:
+            with contextlib.suppress(BaseException):
+                _delete(trash, groups)
+            os._exit(0)
+
+    def close(self) -> None:
+        """The owner is gone: so is everything it had."""
+        left = [*self.boxes.values(), *(ending.made for ending in self.ending.values())]
+        deadline = time.monotonic() + _PLAIN_SECONDS
+        for made in left:
+            while made.plain and made.pid in self.running and time.monotonic() < deadline:
+                self.reap()
+                time.sleep(0.002)
+            if made.pid in self.running:
+                os.kill(made.pid, signal.SIGKILL)
+        for made in left:
+            if made.pid in self.running:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(made.pid, 0)
+            self.throw_away(made)
+        _delete(self.trash, self.groups)
+        if self.sweeper:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.sweeper, 0)
+
+
+def _tell(waiter: socket.socket) -> None:
+    with waiter, contextlib.suppress(OSError):
+        wire.send(waiter, {})
+
+
+def _delete(trash: list[str], groups: list[str]) -> None:
+    for path in trash:
+        with contextlib.suppress(OSError):
+            tree.remove(path)
+    cgroups.remove(groups)
+
+
+def main(fd: int) -> None:
+    with socket.socket(fileno=fd) as owner:
+        Server(owner).serve()

@@ -1,0 +1,214 @@
+"""The way out of a box: what it refuses, and that it carries what it allows."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from benchflow_core.contracts import ImageRequest, NetworkPolicy, StartRequest
+from benchflow_sandbox_local import forward, proxy
+from benchflow_sandbox_local.upstream import Upstream
+
+
+@pytest.mark.parametrize(
+    ("address", "refused"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("0.0.0.0", True),
+        ("10.1.2.3", True),
+        ("172.20.0.1", True),
+        ("172.32.0.1", False),
+        ("192.168.1.1", True),
+        ("169.254.169.254", True),
+        ("100.100.100.200", True),
+        ("224.0.0.1", True),
+        ("255.255.255.255", True),
+        ("::1", True),
+        ("::", True),
+        ("fe80::1%eth0", True),
+        ("fd00:ec2::254", True),
+        ("::ffff:127.0.0.1", True),
+        ("::ffff:169.254.169.254", True),
+        ("64:ff9b::a9fe:a9fe", True),
+        ("2002:7f00:1::", True),
+        ("8.8.8.8", False),
+        ("203.0.113.80", False),
+        ("2606:4700::1111", False),
+        ("198.51.100.7", True),
+    ],
+)
+def test_addresses(address: str, refused: bool) -> None:
+    assert proxy.refused_address(address, {"198.51.100.7"}) is refused
+
+
+@pytest.mark.parametrize(
+    ("pattern", "host", "port", "allowed"),
+    [
+        ("example.com", "example.com", 443, True),
+        ("example.com", "EXAMPLE.com.", 443, True),
+        ("example.com", "a.example.com", 443, False),
+        ("example.com", "notexample.com", 443, False),
+        ("*.example.com", "a.b.example.com", 443, True),
+        ("*.example.com", "example.com", 443, False),
+        (".example.com", "a.example.com", 443, True),
+        ("example.com:8443", "example.com", 8443, True),
+        ("example.com:8443", "example.com", 443, False),
+        ("[2606:4700::1]:443", "2606:4700::1", 443, False),
+        ("", "example.com", 443, False),
+    ],
+)
+def test_allow_lists(pattern: str, host: str, port: int, allowed: bool) -> None:
+    policy = NetworkPolicy("allowlist", (pattern,))
+    assert proxy.EgressProxy(policy, frozenset()).allows(host, port) is allowed
+
+
+def test_modes() -> None:
+    assert proxy.EgressProxy(NetworkPolicy("public"), frozenset()).allows("anything", 1)
+    assert not proxy.EgressProxy(NetworkPolicy("none"), frozenset()).allows("anything", 1)
+
+
+class Host:
+    """A server of the host that answers with what it was asked, and the proxy in front of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+        self.seen: list[bytes] = []
+
+    async def __aenter__(self) -> Host:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.seen.append(await reader.readuntil(b"\r\n\r\n"))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+            await writer.drain()
+            writer.close()
+
+        self.server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        self.server.close()
+
+    def allow_loopback(self) -> None:
+        """Where nothing but this machine answers, one address of it has to stand for the outside."""
+        self.monkeypatch.setattr(proxy, "refused_address", lambda address, own: False)
+
+
+async def test_requests_and_tunnels_pass(monkeypatch: pytest.MonkeyPatch, start: Any) -> None:
+    async with Host(monkeypatch) as host:
+        host.allow_loopback()
+        box = await start()
+        url = f"http://localhost:{host.port}/path?q=1"
+        plain = await box.exec(["curl", "-sS", "--noproxy", "", "-H", "X-Test: yes", url])
+        tunnel = await box.exec(["curl", "-sS", "--noproxy", "", "-p", url])
+        assert (plain.stdout, tunnel.stdout) == (b"ok", b"ok"), plain.stderr + tunnel.stderr
+    first, second = host.seen
+    assert first.startswith(b"GET /path?q=1 HTTP/1.1\r\n") and b"X-Test: yes\r\n" in first
+    assert b"roxy" not in first, "what concerns the proxy goes no further"
+    assert second.startswith(b"GET /path?q=1 ")
+
+
+async def test_this_machine_is_refused_through_the_proxy(monkeypatch: pytest.MonkeyPatch, start: Any) -> None:
+    async with Host(monkeypatch) as host:
+        box = await start()
+        for name in ("localhost", "127.0.0.1", "[::ffff:127.0.0.1]", "0x7f.1", "2130706433", "169.254.169.254"):
+            done = await box.exec(["curl", "-sS", "--noproxy", "", f"http://{name}:{host.port}/"], timeout=30)
+            assert b"ok" not in done.stdout and (b"403" in done.stdout or b"502" in done.stdout), (name, done)
+        assert host.seen == []
+
+
+async def test_another_proxy_of_this_machine_is_used(open_provider: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for the name itself, with a credential that no box sees; addresses of this machine stay refused."""
+    seen: list[bytes] = []
+
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await reader.readuntil(b"\r\n\r\n"))
+        if seen[-1].startswith(b"CONNECT"):
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(other, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    monkeypatch.setenv("https_proxy", f"http://me:secret@127.0.0.1:{port}")
+    provider = open_provider()
+    box = await provider.start(await provider.prepare(ImageRequest()), StartRequest("test"))
+    assert (await box.exec(["curl", "-sS", "http://outside.invalid/x"])).stdout == b"ok"
+    assert (await box.exec(["curl", "-sS", "-p", "http://outside.invalid:81/x"])).stdout == b"ok"
+    assert b"403" in (await box.exec(["curl", "-sS", "--noproxy", "", "http://127.0.0.1/"])).stdout
+    assert b"secret" not in (await box.exec(["env"])).stdout
+    plain, tunnel = seen
+    assert plain.startswith(b"GET http://outside.invalid/x HTTP/1.1\r\n") and b"Basic bWU6c2VjcmV0" in plain
+    assert tunnel.startswith(b"CONNECT outside.invalid:81 HTTP/1.1\r\n") and b"Basic bWU6c2VjcmV0" in tunnel
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("env", "host", "served"),
+    [
+        ({}, "a.com", None),
+        ({"HTTPS_PROXY": "http://p:1"}, "a.com", True),
+        ({"http_proxy": "http://p"}, "a.com", True),
+        ({"all_proxy": "socks5://p:1"}, "a.com", None),
+        ({"https_proxy": "http://p:1", "no_proxy": "b.com, .a.com"}, "x.a.com", False),
+        ({"https_proxy": "http://p:1", "NO_PROXY": "*"}, "a.com", False),
+        ({"https_proxy": "http://p:1", "no_proxy": "a.com"}, "ba.com", True),
+    ],
+)
+def test_which_proxy(env: dict[str, str], host: str, served: bool | None) -> None:
+    found = Upstream.of(env)
+    assert (found.serves(host) if found else None) is served
+
+
+async def test_a_changed_policy_ends_open_connections(monkeypatch: pytest.MonkeyPatch, start: Any) -> None:
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0)
+    monkeypatch.setattr(proxy, "refused_address", lambda address, own: False)
+    box = await start()
+    port = server.sockets[0].getsockname()[1]
+    code = f"""
+import os, socket
+port = int(os.environ["http_proxy"].rpartition(":")[2])
+s = socket.create_connection(("127.0.0.1", port))
+s.sendall(b"CONNECT localhost:{port} HTTP/1.1\\r\\n\\r\\n")
+print(s.recv(100).split()[1].decode(), flush=True)
+print(s.recv(100))"""
+    process = await box.spawn(["python3", "-c", code])
+    assert await process.read() == b"200\n"
+    await box.set_network(NetworkPolicy("none"))
+    assert await asyncio.wait_for(process.read(), 10) == b"b''\n"
+    assert "http_proxy" not in (await box.exec(["env"])).stdout.decode()
+    server.close()
+
+
+@pytest.mark.parametrize(
+    "request_", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET ftp://x/ HTTP/1.1\r\n\r\n", b"CONNECT :x HTTP/1.1\r\n\r\n"]
+)  # fmt: skip
+async def test_bad_requests_are_answered(request_: bytes) -> None:
+    import socket
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    served = await forward.serve(listener.detach(), port, proxy.EgressProxy(NetworkPolicy(), frozenset()).handle)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request_)
+    writer.write_eof()
+    assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
+    writer.close()
+    await served.close()
+
+
+async def test_own_ports_are_not_shown_as_the_boxes(start: Any) -> None:
+    from benchflow_core.contracts import HostEndpoint
+
+    box = await start()
+    await box.expose_to_box(HostEndpoint("127.0.0.1", 9), port=18000)
+    assert await box.listening() == []
+    again = await box.expose_to_box(HostEndpoint("127.0.0.1", 9))
+    assert again == "http://127.0.0.1:18000", "the same server is shown once"

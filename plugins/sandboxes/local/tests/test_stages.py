@@ -1,0 +1,163 @@
+"""Stepping down: each stage by force, and what it says about itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchflow_core.contracts import AccessView, HostEndpoint, ImageRequest, Layer, NetworkPolicy, StartRequest
+from benchflow_core.errors import BenchflowError, CapabilityMissing, UsageError
+from benchflow_sandbox_local import limits, probe
+from benchflow_sandbox_local.helper import landlock
+
+
+async def box_at(open_provider: Any, stage: str, **changes: Any) -> Any:
+    provider = open_provider(stage=stage)
+    return await provider.start(await provider.prepare(ImageRequest()), StartRequest("test", **changes))
+
+
+def test_facts_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = probe.facts()
+    assert best.stage in probe.STAGES and f"stage {best.stage}" in probe.available().reason
+    monkeypatch.setenv("BENCHFLOW_LOCAL_STAGE", "3")
+    assert "stage 3" in probe.available().reason and probe.available().remedy
+    assert "snapshot" not in probe.capabilities() and "network-none" not in probe.capabilities()
+    monkeypatch.setenv("BENCHFLOW_LOCAL_STAGE", "2")
+    assert "stage 2" in probe.available().reason and "snapshot" in probe.capabilities()
+
+
+@pytest.mark.parametrize("options", [{"stage": "4"}, {"network": "bridge"}, {"colour": "red"}])
+def test_options_are_checked(open_provider: Any, options: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=next(iter(options))):
+        open_provider(**options)
+
+
+async def test_stage_two_has_a_private_root_and_the_hosts_programs_read_only(open_provider: Any) -> None:
+    box = await box_at(open_provider, "2")
+    script = "echo 1 >/app/x && echo 2 >>/etc/hosts && mkdir /new && python3 -c pass && touch /usr/bin/x"
+    done = await box.exec(["sh", "-c", script])
+    assert b"Read-only" in done.stderr and done.exit_code != 0
+    assert [c.path for c in (await box.snapshot("x")).changes] == ["/app/x", "/etc/hosts", "/new"]
+
+
+async def test_stage_three_runs_with_rewritten_paths(open_provider: Any, tmp_path: Path) -> None:
+    box = await box_at(open_provider, "3")
+    assert any("stage 3" in notice for notice in box.info.notices)
+    script = tmp_path / "test.sh"
+    script.write_text("#!/bin/sh\ncat /app/answer >/logs/verifier/reward.txt\n")
+    script.chmod(0o755)
+    await box.upload(script, "/tests/test.sh")
+    assert (await box.exec(["sh", "-c", "echo 1 >/app/answer; pwd"])).stdout.endswith(b"/root/app\n")
+    assert (await box.exec(["/tests/test.sh"])).exit_code == 0
+    await box.download("/logs/verifier/reward.txt", tmp_path / "reward")
+    assert (tmp_path / "reward").read_text() == "1\n"
+    for path in ("/etc/benchflow-test", "/usr/benchflow-test", "/tests/../../../../../../benchflow-test"):
+        with pytest.raises(BenchflowError):
+            await box.upload(script, path)
+
+
+async def test_stage_three_keeps_to_its_folder(open_provider: Any, tmp_path: Path) -> None:
+    if not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    (tmp_path / "secret").write_text("of the host")
+    box = await box_at(open_provider, "3")
+    split = f"'{str(tmp_path)[:3]}' '{str(tmp_path)[3:]}'"  # in two pieces, or /tmp would be rewritten
+    done = await box.exec(["python3", "-c", f"print(open({split} '/secret').read())"])
+    assert b"PermissionError" in done.stderr and b"of the host" not in done.stdout
+    done = await box.exec(["python3", "-c", f"open({split} '/new', 'w')"])
+    assert b"PermissionError" in done.stderr
+    assert (await box.exec(["python3", "-c", f"import os; os.symlink({split}, 'out')"])).exit_code == 0
+    with pytest.raises((BenchflowError, OSError)):
+        await box.download("/app/out/secret", tmp_path / "stolen")
+    assert not (tmp_path / "stolen").exists()
+
+
+async def test_stage_three_refuses_what_it_cannot_do(open_provider: Any, tmp_path: Path) -> None:
+    provider = open_provider(stage="3")
+    image = await provider.prepare(ImageRequest())
+    box = await provider.start(image, StartRequest("test"))
+    (tmp_path / "Dockerfile").write_text("FROM a")
+    refused = [
+        box.snapshot("x"),
+        box.set_network(NetworkPolicy("none")),
+        box.listening(),
+        box.dial(80),
+        box.exec(["true"], user="somebody-else"),
+        box.exec(["true"], view=AccessView(hidden=("/app",))),
+        provider.start(image, StartRequest("cut-off", network=NetworkPolicy("none"))),
+        provider.prepare(ImageRequest(tmp_path, tmp_path / "Dockerfile", allow_substitute=True)),
+    ]
+    for call in refused:
+        with pytest.raises(BenchflowError):
+            await call
+    assert await box.expose_to_box(HostEndpoint("127.0.0.1", 8080)) == "http://127.0.0.1:8080"
+
+
+async def test_layers_at_every_stage(open_provider: Any) -> None:
+    layer = Layer(
+        "tool@1",
+        "/opt/benchflow/tool",
+        (("sh", "-c", "echo '#!/bin/sh\necho {prefix}' >{prefix}/run; chmod +x {prefix}/run"),),
+    )
+    for stage in ("1", "2", "3"):
+        provider = open_provider(stage=stage)
+        image = await provider.prepare(ImageRequest(), (layer,))
+        box = await provider.start(image, StartRequest("test"))
+        done = await box.exec(["/opt/benchflow/tool/run"])
+        assert done.exit_code == 0 and done.stdout.strip(), (stage, done.stderr)
+        assert (await box.exec(["sh", "-c", "echo >/opt/benchflow/tool/x"])).exit_code != 0, stage
+
+
+async def test_the_hosts_network_only_by_option(open_provider: Any) -> None:
+    server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    provider = open_provider(network="host")
+    image = await provider.prepare(ImageRequest())
+    reach = ["python3", "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}))"]
+    shared = await provider.start(image, StartRequest("shared"))
+    assert (await shared.exec(reach)).exit_code == 0
+    with pytest.raises(CapabilityMissing):
+        await shared.set_network(NetworkPolicy("none"))
+    apart = await provider.start(image, StartRequest("apart", network=NetworkPolicy("none")))
+    assert (await apart.exec(reach)).exit_code != 0
+    server.close()
+
+
+def test_control_groups_of_version_two(tmp_path: Path) -> None:
+    """Read off files as the kernel lays them out; this machine may have version 1."""
+    from benchflow_core.contracts import Resources
+
+    hierarchies = limits.Hierarchies({"memory": tmp_path, "pids": tmp_path, "cpu": tmp_path}, unified=True)
+    group = limits.make(hierarchies, Resources(cpus=1.5, memory_mb=64, pids=10, storage_mb=5), "box")
+    assert group.folders == [str(tmp_path / "benchflow-box")]
+    written = {path.name: path.read_text() for path in (tmp_path / "benchflow-box").iterdir()}
+    assert written == {
+        "memory.max": "67108864", "memory.swap.max": "0", "memory.oom.group": "0", "cpu.max": "150000 100000",
+        "pids.max": "11",
+    }  # fmt: skip
+    assert [notice for notice in group.notices if "storage" in notice]
+    (tmp_path / "benchflow-box" / "memory.events").write_text("low 0\noom_kill 3\n")
+    assert group.oom_kills() == 3
+    with pytest.raises(CapabilityMissing):
+        limits.make(hierarchies, Resources(gpus=1), "box")
+
+
+def test_settings_of_the_host_that_boxes_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchflow_sandbox_local.hostenv import host_environment
+
+    (tmp_path / ".config/pip").mkdir(parents=True)
+    (tmp_path / ".config/pip/pip.conf").write_text(
+        "[global]\nextra-index-url = https://a.invalid/simple\n  https://u:p@b.invalid\n"
+    )
+    (tmp_path / ".npmrc").write_text("registry=https://npm.invalid/\n//npm.invalid/:_authToken=secret\n")
+    env = {
+        "HOME": str(tmp_path), "SSL_CERT_FILE": "/etc/hostname", "PIP_CERT": str(tmp_path / ".npmrc"),
+        "PIP_INDEX_URL": "https://user:password@index.invalid/", "OPENAI_API_KEY": "secret",
+    }  # fmt: skip
+    found = host_environment(env)
+    expected = {"SSL_CERT_FILE": "/etc/hostname", "npm_config_registry": "https://npm.invalid/"}
+    assert found == (expected if os.path.exists("/etc/hostname") else {"npm_config_registry": "https://npm.invalid/"})
