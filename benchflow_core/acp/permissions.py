@@ -1,0 +1,34 @@
+"""Answers to `session/request_permission` by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["CANCELLED", "choose_option", "selected"]
+
+CANCELLED: Mapping[str, Any] = {"outcome": "cancelled"}
+
+_PREFERRED = {"allow": ("allow_always", "allow_once"), "reject": ("reject_once", "reject_always")}
+
+
+def choose_option(policy: str, options: Any) -> str | None:
+    """The option's id: the preferred kinds first, then any kind of that direction. `None`: nothing fits."""
+    offered = [o for o in options if _is_option(o)] if isinstance(options, list) else []
+    for kind in _PREFERRED[policy]:
+        for option in offered:
+            if option["kind"] == kind:
+                return str(option["optionId"])
+    return next((str(o["optionId"]) for o in offered if o["kind"].startswith(policy)), None)
+
+
+def selected(option_id: str | None, options: Any) -> Mapping[str, Any]:
+    """The outcome to send. An id that was not offered is no consent."""
+    ids = {o["optionId"] for o in options if _is_option(o)} if isinstance(options, list) else set()
+    return {"outcome": "selected", "optionId": option_id} if option_id in ids else CANCELLED
+
+
+def _is_option(option: Any) -> bool:
+    return (
+        isinstance(option, Mapping) and isinstance(option.get("optionId"), str) and isinstance(option.get("kind"), str)
+    )

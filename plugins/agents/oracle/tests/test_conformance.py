@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from benchflow_core.testing import AgentConformance
+
+
+class TestOracle(AgentConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "oracle"
+
+
+class TestNop(AgentConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "nop"
