@@ -1,0 +1,122 @@
+"""A started box on the agent's files, arranged so that what the agent added does not act on the verifier."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from benchflow_core.contracts.sandboxes import Sandbox
+from benchflow_core.verify import texts
+from benchflow_core.verify.boxes import Ready
+from benchflow_core.verify.capture import Captured
+from benchflow_core.verify.contents import put_text, read_text
+from benchflow_core.verify.findings import Finding
+from benchflow_core.verify.ground import name_of
+from benchflow_core.verify.guards import Knowledge, concerns_python, guard_line, lay_out
+from benchflow_core.verify.ready import find_places, make_ready, relink
+from benchflow_core.verify.shadows import LIBRARY_FOLDERS, shadowing
+
+__all__ = ["arrange"]
+
+_SYSTEM_GIT: Final = "/etc/gitconfig"
+
+
+async def arrange(state: Captured, ready: Ready, *, network: bool) -> None:
+    """Everything that has to be done in the box; `network`: can it reach anything outside?"""
+    box, plan = ready.box, state.plan
+    orders = [f"plain {path}" for path in plan.setuid]
+    orders += [f"remove {path}" for path in await _shadowing(state, box, ready.findings)]
+    await _write_back(state, box, ready.findings, network=network)
+    images = await _image_configs(state, box)
+    orders += await _our_folder(state, ready, images)
+    await make_ready(box, (state.ground.logs,), ready.workdir, orders)
+    if plan.relink:
+        ready.findings += await relink(box, {change.path for change in plan.agents})
+
+
+async def _shadowing(state: Captured, box: Sandbox, findings: list[Finding]) -> list[str]:
+    """What the agent added that hides something of the same name."""
+    plan, hidden = state.plan, []
+    agents = {change.path for change in plan.agents}
+    kinds = (
+        ("shadowing-command", plan.commands, state.ground.command_folders(), True),
+        ("shadowing-library", plan.libraries, LIBRARY_FOLDERS, False),
+    )
+    for code, candidates, folders, ordered in kinds:
+        if not candidates:
+            continue
+        found = await find_places(box, map(name_of, candidates), folders)
+        for path, other in shadowing(candidates, found, agents, ordered=ordered).items():
+            findings.append(Finding(code, path, "set-aside", f"it would be taken for {other}"))
+            hidden.append(path)
+    if plan.modules:
+        twins = [twin for path in plan.modules for twin in plan.modules[path]]
+        there = {f"/{path.lstrip('/')}" for path in await find_places(box, (t[1:] for t in twins), ("/",))} - agents
+        for path, own in plan.modules.items():
+            for twin in [twin for twin in own if twin in there][:1]:
+                findings.append(Finding("shadowing-module", path, "set-aside", f"it would be taken for {twin}"))
+                hidden.append(path)
+    return hidden
+
+
+async def _write_back(state: Captured, box: Sandbox, findings: list[Finding], *, network: bool) -> None:
+    """The harmless part of files that were put back as a whole."""
+    found = state.texts
+    for path, lines in found.path_files.items():
+        before = (await read_text(box, path) or "").splitlines()
+        if new := [line for line in lines if line not in before]:
+            await put_text(box, path, "".join(f"{line}\n" for line in (*before, *new)))
+    if found.hosts is not None:
+        image = await read_text(box, "/etc/hosts") or ""
+        text, left_out = texts.harmless_hosts(found.hosts, image) if network else (found.hosts, [])
+        await put_text(box, "/etc/hosts", text)
+        why = "public names are looked up outside the box"
+        findings += [Finding("tool-config", f"/etc/hosts: {name}", "set-aside", why) for name in left_out]
+    for path, text in found.git.items():
+        if _in_repository(path):
+            await put_text(box, path, text)
+
+
+async def _image_configs(state: Captured, box: Sandbox) -> dict[str, str]:
+    """The image's version of changed test configuration; then the agent's takes its place again."""
+    images: dict[str, str] = {}
+    for path, data in state.texts.configs.items():
+        images[path] = await read_text(box, path) or ""
+        await put_text(box, path, data.decode("utf-8", "surrogateescape"))
+    return images
+
+
+async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str]) -> list[str]:
+    """Upload what the verifier's tools read in place of the agent's configuration; returns what is left to do there."""
+    plan, found = state.plan, state.texts
+    guarded = concerns_python(plan.agents) or bool(found.editable)
+    git = {path: text for path, text in found.git.items() if not _in_repository(path)}
+    if not (guarded or plan.env or git):
+        return []
+    folder = f"/tmp/.benchflow-{secrets.token_hex(8)}"
+    names = {path: f"{number}-{name_of(path)}" for number, path in enumerate(images)}
+    copies = {name: images[path] for path, name in names.items()}
+    env = {name: value.format(folder=folder) for name, value in plan.env.items()}
+    for variable, paths in (("SYSTEM", {_SYSTEM_GIT}), ("GLOBAL", git.keys() - {_SYSTEM_GIT})):
+        if text := "\n".join(git[path] for path in sorted(paths & git.keys())):
+            copies[f"git-{variable.lower()}"] = text
+            env[f"GIT_CONFIG_{variable}"] = f"{folder}/git-{variable.lower()}"
+    knowledge = None
+    if guarded:
+        configs = {path: f"{folder}/{name}" for path, name in names.items()}
+        knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable)
+        env["PYTHONPATH"] = folder
+        ready.seen = f"{folder}/seen"
+    with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
+        lay_out(Path(staged), knowledge, copies)
+        await ready.box.upload(Path(staged), folder)
+    ready.env = {**ready.env, **env}
+    orders = [f"open {folder}/own"]
+    return [*orders, f"open {folder}/seen", f"python {guard_line(folder)}"] if guarded else orders
+
+
+def _in_repository(path: str) -> bool:
+    return "/.git/" in path

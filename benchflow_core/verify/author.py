@@ -1,0 +1,95 @@
+"""What the task's author wrote: instruction and tests. The agent cannot change it, so it counts as a declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+__all__ = ["AuthorText"]
+
+_FILES: Final = 400
+_FILE_BYTES: Final = 512 * 1024
+_INSTALL = re.compile(r"\b(?:pip[0-9.]*|pipx|uv\s+pip|uv\s+tool)\s+install\b([^\n;&|]*)")
+_BACKGROUND = re.compile(r"\bpopen\(|\bnohup\b|\bcreate_subprocess_|[^&]&\s*$", re.MULTILINE)
+_SYSTEM_INSTALL = re.compile(r"\b(?:apt-get|apt|apk|yum|dnf|microdnf|zypper)\s[^\n;&|]*(?:install|add)\b([^\n;&|]*)")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
+"""What pytest brings along: whoever installs pytest means these too."""
+
+
+class AuthorText:
+    """Read once, and only when something is asked of it."""
+
+    def __init__(self, instruction: str, folders: Sequence[Path], script: str) -> None:
+        self._instruction, self._folders, self._script = instruction, folders, script
+
+    def says(self, *phrases: str) -> bool:
+        """Does the instruction or any test name one of these?"""
+        return any(phrase.lower() in self._all for phrase in phrases)
+
+    def tests_use(self, word: str) -> bool:
+        return _word(word, self._tests)
+
+    def instruction_names(self, word: str) -> bool:
+        return _word(word, self._instruction.lower())
+
+    @cached_property
+    def installs(self) -> frozenset[str]:
+        """Python distributions that the tests install for themselves, by normalised name."""
+        names: set[str] = set()
+        for match in _INSTALL.finditer(self._tests):
+            words = match[1].replace('"', " ").replace("'", " ").split()
+            names |= {normal(found[0]) for word in words if (found := _NAME.match(word))}
+        return frozenset(names | (set(_TEST_RUNNER) if "pytest" in names else set()))
+
+    def tests_serve(self, port: int) -> bool:
+        """Do the tests start servers themselves, on this port too, of which the instruction says nothing?"""
+        named = re.compile(rf"(?<!\d){port}(?!\d)")
+        if not named.search(self._tests) or named.search(self._instruction):
+            return False
+        return _BACKGROUND.search(self._tests) is not None
+
+    def tests_install(self, command: str) -> bool:
+        """Does a test install a package of this name with the distribution's package manager?"""
+        return any(_word(command, match[1]) for match in _SYSTEM_INSTALL.finditer(self._tests))
+
+    @cached_property
+    def first_line(self) -> str:
+        """The test script's `#!` line, or nothing."""
+        for folder in reversed(self._folders):
+            path = folder / self._script
+            if path.is_file():
+                with path.open("rb") as file:
+                    line = file.readline(512).decode("utf-8", "replace").rstrip("\r\n")
+                return line if line.startswith("#!") else ""
+        return ""
+
+    @cached_property
+    def _tests(self) -> str:
+        return "\n".join(_texts(self._folders)).replace("\\\n", " ").lower()
+
+    @cached_property
+    def _all(self) -> str:
+        return f"{self._instruction.lower()}\n{self._tests}"
+
+
+def normal(name: str) -> str:
+    """A distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _word(word: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(word.lower())}(?![\w-])", text) is not None
+
+
+def _texts(folders: Sequence[Path]) -> Iterator[str]:
+    paths = (path for folder in folders for path in sorted(folder.rglob("*")))
+    for _, path in zip(range(_FILES), paths, strict=False):
+        if path.is_file():
+            with path.open("rb") as file:
+                data = file.read(_FILE_BYTES)
+            if b"\0" not in data[:1024]:
+                yield data.decode("utf-8", "replace")

@@ -1,0 +1,127 @@
+"""The box a verifier runs in, one kind per isolation policy. Each gives one box after another on the same state."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, StartRequest
+from benchflow_core.verify.findings import Finding
+from benchflow_core.verify.ready import make_ready
+from benchflow_core.verify.request import VerifyRequest
+
+__all__ = ["Boxes", "NoBox", "Ready", "SharedBox", "pinned_env", "verifier_home"]
+
+_ROOT = (None, "root", "0", "0:0", "root:root")
+
+
+@dataclass(slots=True)
+class Ready:
+    """A box that a verifier may enter."""
+
+    box: Sandbox
+    env: Mapping[str, str]
+    workdir: str
+    kill: bool = True
+    """Kill everything in it before the reward is read."""
+    findings: list[Finding] = field(default_factory=list)
+    seen: str | None = None
+    """The folder in the box where the guard writes what it saw."""
+
+
+class Boxes(Protocol):
+    """An isolation policy at work."""
+
+    repeatable: bool
+    """Can a failed verification be repeated on the same state?"""
+    findings: list[Finding]
+
+    async def open(self) -> None:
+        """Capture the state."""
+
+    def box(self) -> contextlib.AbstractAsyncContextManager[Ready]: ...
+
+    async def close(self) -> None: ...
+
+
+def verifier_home(request: VerifyRequest) -> str:
+    """Where the verifier's user lives. Not asked of the box, whose answer would be the agent's."""
+    declared = request.start.env.get("HOME") or request.image.env.get("HOME")
+    if declared:
+        return declared.rstrip("/") or "/"
+    return "/root" if request.user in _ROOT else f"/home/{(request.user or '').partition(':')[0]}"
+
+
+def pinned_env(request: VerifyRequest, image: ImageRef, start: StartRequest) -> dict[str, str]:
+    """Every variable that the verifier gets from us; none of them comes out of a box.
+
+    With SHLVL set, a shell whose input is a socket does not take itself for a remote login and read start-up files.
+    """
+    env = {"SHLVL": "1", **image.env, **start.env}
+    if request.user in _ROOT:
+        env.setdefault("HOME", "/root")
+    return {**env, **request.env}
+
+
+class SharedBox:
+    """The agent's own box, as it is: for tasks whose tests need its processes and files together."""
+
+    repeatable = False
+
+    def __init__(self, request: VerifyRequest) -> None:
+        self.request = request
+        self.findings: list[Finding] = []
+
+    async def open(self) -> None:
+        return
+
+    @contextlib.asynccontextmanager
+    async def box(self) -> AsyncIterator[Ready]:
+        request, settings = self.request, self.request.settings
+        box, own = request.sandbox, settings.network
+        orders = [f"remove {settings.tests_target}"] if settings.tests else []
+        await make_ready(box, (settings.logs_target,), request.workdir, orders, settings.service)
+        changed = own is not None and own != request.start.network
+        if own is not None and changed:
+            await box.set_network(own)
+        try:
+            env = pinned_env(request, request.image, request.start)
+            yield Ready(box, env, request.workdir, kill=self._is_last())
+        finally:
+            if changed:
+                await box.set_network(request.start.network)
+
+    async def close(self) -> None:
+        """The tests do not stay where an agent could read them in a later turn or step."""
+        settings = self.request.settings
+        if settings.tests:
+            orders = [f"remove {settings.tests_target}"]
+            await make_ready(self.request.sandbox, (), "/", orders, settings.service)
+
+    def _is_last(self) -> bool:
+        """A later step of the task may need what runs now."""
+        step, steps = self.request.step, self.request.task.steps
+        return step is None or step is steps[-1]
+
+
+class NoBox:
+    """For a verifier that only looks at what was brought out already."""
+
+    repeatable = True
+
+    def __init__(self, request: VerifyRequest) -> None:
+        self.request = request
+        self.findings: list[Finding] = []
+
+    async def open(self) -> None:
+        return
+
+    @contextlib.asynccontextmanager
+    async def box(self) -> AsyncIterator[Ready]:
+        request = self.request
+        yield Ready(request.sandbox, pinned_env(request, request.image, request.start), request.workdir, kill=False)
+
+    async def close(self) -> None:
+        return

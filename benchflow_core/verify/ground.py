@@ -1,0 +1,77 @@
+"""What the rules need to know about a box to tell whose a path is and what it can do to the verifier."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+from typing import Final
+
+from benchflow_core.verify.author import AuthorText
+
+__all__ = ["DEFAULT_PATH", "SYSTEM", "Ground", "ancestors", "name_of", "parent_of", "under"]
+
+DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix")
+"""Where images keep programs and libraries."""
+_HOME_COMMANDS: Final = ".local/bin"
+"""Below the home: the folder that installers put in front of PATH."""
+
+
+def under(path: str, folder: str) -> bool:
+    """Is it the folder itself or below it?"""
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def parent_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def ancestors(path: str) -> list[str]:
+    """Every folder above a path, nearest first, the root included."""
+    found = []
+    while path != "/":
+        path = parent_of(path)
+        found.append(path)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The verifier's view of a box."""
+
+    workdir: str
+    home: str
+    """Of the user the verifier runs as."""
+    path: tuple[str, ...]
+    """Where the verifier looks for commands, in order."""
+    tests: str
+    logs: str
+    author: AuthorText
+    keep: tuple[str, ...] = ()
+    python_path: tuple[str, ...] = ()
+    """The image's own PYTHONPATH."""
+    library_path: tuple[str, ...] = ()
+    """The image's own LD_LIBRARY_PATH."""
+    provided: frozenset[str] = frozenset()
+    """Files that the task itself laid into the box after it started: not the agent's."""
+
+    def in_work(self, path: str) -> bool:
+        """Below the task's working directory, where everything is the agent's to change."""
+        if any(under(prefix, self.workdir) for prefix in SYSTEM):
+            return False
+        return under(path, self.workdir)
+
+    def declared(self, path: str) -> bool:
+        """Does the task say that the agent is meant to change it?"""
+        return any(
+            fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(path, glob.rstrip("/") + "/*") for glob in self.keep
+        )
+
+    def command_folders(self) -> tuple[str, ...]:
+        """In the order in which a command is found; what may come to stand in front is in front."""
+        own = f"{self.home}/{_HOME_COMMANDS}"
+        return self.path if own in self.path else (own, *self.path)

@@ -1,0 +1,124 @@
+# Runs in interpreters of the box, down to Python 3.6, not in ours.
+# ruff: noqa: PTH100, PTH109, PTH110, PTH112, PTH118
+# mypy: ignore-errors
+"""What the guard changes in the verifier's pytest: configuration and plugins that the agent added do not count.
+
+Placed as `benchflow_guard_pytest.py`. Works on pytest 6 and later; others go on without it.
+"""
+
+import os
+import sys
+import types
+
+
+class Loader:
+    """Loads a module of pytest as it is, then puts our functions in front of its own."""
+
+    def __init__(self, inner: "object", origin: "object") -> None:
+        self.inner, self.origin = inner, origin
+
+    def __getattr__(self, name: str) -> "object":
+        return getattr(self.inner, name)
+
+    def create_module(self, spec: "object") -> "object":
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module: "types.ModuleType") -> None:
+        self.inner.exec_module(module)
+        if module.__name__ == "_pytest.config.findpaths":
+            _patch_configuration(module, self.origin)
+        else:
+            _patch_plugins(module, self.origin)
+
+
+def _patch_configuration(module: "types.ModuleType", origin: "object") -> None:
+    """pytest 9.2 keeps a loader for each name of a configuration file; since pytest 6 there is one for all of them."""
+
+    def guarded(original):
+        def load(filepath, *rest, **more):
+            if origin.agents(str(filepath)) and not _tests_are_agents(origin):
+                copy = origin.configs.get(os.path.abspath(str(filepath)))
+                origin.said.add(("config", str(filepath)))
+                if copy is None:
+                    return None
+                filepath = type(filepath)(copy)
+            return original(filepath, *rest, **more)
+
+        return load
+
+    loaders = getattr(module, "CONFIG_LOADERS_BY_NAME", {})
+    for name in loaders:
+        loaders[name] = guarded(loaders[name])
+    if hasattr(module, "load_config_dict_from_file"):
+        module.load_config_dict_from_file = guarded(module.load_config_dict_from_file)
+
+
+def _patch_plugins(module: "types.ModuleType", origin: "object") -> None:
+    manager = getattr(module, "PytestPluginManager", None)
+    if manager is None or not hasattr(manager, "_importconftest"):
+        return
+    import_conftest, load_entry_points = manager._importconftest, manager.load_setuptools_entrypoints
+
+    def conftest(self, conftestpath, *rest, **more):
+        if origin.agents(str(conftestpath)) and not _tests_are_agents(origin):
+            origin.said.add(("config", str(conftestpath)))
+            return types.ModuleType("conftest")
+        return import_conftest(self, conftestpath, *rest, **more)
+
+    def entry_points(self, group, *rest, **more):
+        with _Hidden(origin):
+            return load_entry_points(self, group, *rest, **more)
+
+    manager._importconftest = conftest
+    manager.load_setuptools_entrypoints = entry_points
+
+
+def _tests_are_agents(origin: "object") -> bool:
+    """Everything this pytest was told to run is the agent's own: then its configuration is part of the work."""
+    named = [word.split("::")[0] for word in sys.argv[1:] if not word.startswith("-")]
+    paths = [word for word in named if os.path.exists(word)]
+    return all(_agents_alone(origin, os.path.abspath(path)) for path in paths or [os.getcwd()])
+
+
+def _agents_alone(origin: "object", path: str) -> bool:
+    """The agent's, and for a folder: the verifier has put none of its own tests there."""
+    if not os.path.isdir(path):
+        return bool(origin.agents(path))
+    if not origin.in_tree(path) and not origin.in_tree(os.path.realpath(path)):
+        return False
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in files:
+            if name.endswith(".py") and not origin.agents(os.path.join(folder, name)):
+                return False
+    return True
+
+
+class _Hidden:
+    """While plugins are looked for, distributions that the agent installed are not seen."""
+
+    def __init__(self, origin: "object") -> None:
+        self.origin = origin
+        self.changed = []
+
+    def __enter__(self) -> None:
+        for name in ("importlib.metadata", "importlib_metadata"):
+            module = sys.modules.get(name)
+            if module is not None:
+                self.changed.append((module, module.distributions))
+                module.distributions = self._without_agents(module.distributions)
+
+    def __exit__(self, *_: "object") -> None:
+        for module, original in self.changed:
+            module.distributions = original
+
+    def _without_agents(self, original):
+        def distributions(**more):
+            for found in original(**more):
+                place = str(getattr(found, "_path", "")) + "/entry_points.txt"
+                if not self.origin.agents(place):
+                    yield found
+                elif any(entry.group == "pytest11" for entry in found.entry_points):
+                    self.origin.said.add(("config", place))
+
+        return distributions

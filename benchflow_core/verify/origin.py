@@ -1,0 +1,285 @@
+"""Whose is it, and what can it do to the verifier? The plan for a box on the agent's files, from the list of changes.
+
+Pure: the same changes give the same plan. What only the box can answer is listed as a question for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.verify.author import normal
+from benchflow_core.verify.findings import Action, Finding
+from benchflow_core.verify.ground import Ground, ancestors, name_of, parent_of, under
+from benchflow_core.verify.links import leads_to_tests, links_of, other_names
+from benchflow_core.verify.programs import Package, package_of, program
+from benchflow_core.verify.shadows import (
+    DISTRIBUTION,
+    brought_by_tests,
+    may_shadow_command,
+    may_shadow_library,
+    module_twins,
+)
+from benchflow_core.verify.startup import is_path_file, starts_by_itself, tests_config
+from benchflow_core.verify.steering import steering
+
+__all__ = ["Plan", "classify"]
+
+_CACHED = re.compile(r"^(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc$")
+_METADATA = re.compile(r"^(.+?)-[^-/]+\.(?:dist|egg)-info$")
+_GIT_CONFIG = re.compile(r"/\.git/(?:config|config\.worktree|modules/.*/config)$|^/etc/gitconfig$")
+_GIT_HOOK = re.compile(r"^(.*\.git(?:/modules/.+)?)/hooks/(?:[a-z]+-[a-z-]+|update)$")
+_PACKAGE_DATABASE = re.compile(r"^/var/lib/(?:dpkg|rpm)/|^/lib/apk/db/")
+_PACKAGE_SOURCE = re.compile(r"^/(?:opt|usr|var)/.*(?:\.whl|/simple/[^/]+/[^/]+)$")
+_CONFIGS = ("pyproject.toml", "tox.ini", "setup.cfg")
+_BROUGHT = "the tests bring this tool themselves"
+_UNWRITABLE = re.compile(r"[\x00-\x1f]")
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done with the agent's files before the verifier sees them."""
+
+    revert: dict[str, None] = field(default_factory=dict)
+    """Paths to put back or remove, before any process of the box runs."""
+    findings: list[Finding] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables that keep the verifier's tools away from the agent's configuration; `{folder}` is ours in the box."""
+    commands: list[str] = field(default_factory=list)
+    """Added commands: does one of the same name exist?"""
+    libraries: list[str] = field(default_factory=list)
+    modules: dict[str, list[str]] = field(default_factory=dict)
+    """Additions to a Python's own library, and the modules they would hide if these are there."""
+    setuid: list[str] = field(default_factory=list)
+    path_files: list[str] = field(default_factory=list)
+    """`.pth` files, reverted: their paths are to be written back."""
+    configs: list[str] = field(default_factory=list)
+    """Reverted files whose pytest section is the image's; the agent's version is to be written back."""
+    git_configs: list[str] = field(default_factory=list)
+    hosts: bool = False
+    relink: bool = False
+    """The loader's cache was made anew: is everything of the image still found where it was?"""
+    agents: list[Change] = field(default_factory=list)
+    """What is the agent's in the verifier's box."""
+
+    def reverts(self, path: str) -> bool:
+        """Is it, or a folder above it, put back?"""
+        return path in self.revert or any(folder in self.revert for folder in ancestors(path))
+
+    def undo(self, change: Change, code: str, why: str) -> None:
+        self.revert[change.path] = None
+        action: Action = "set-aside" if change.kind == "added" else "put-back"
+        self.findings.append(Finding(code, change.path, action, why))
+
+
+def classify(changes: Sequence[Change], ground: Ground) -> Plan:
+    """The plan for a verifier's box on these changes, which are sorted by path."""
+    plan = Plan()
+    _own_folders(changes, ground, plan)
+    rules = _Rules(changes, ground, plan)
+    agents = [c for c in changes if not plan.reverts(c.path) and c.path not in ground.provided and rules.apply(c)]
+    _whole_packages(agents, plan)
+    _own_installs(agents, ground, plan)
+    _own_tools(agents, plan)
+    _bytecode(agents, plan)
+    written_back = set(plan.configs)
+    plan.agents = [c for c in agents if c.kind != "deleted" and (c.path in written_back or not plan.reverts(c.path))]
+    for questions in (plan.commands, plan.libraries, plan.setuid, plan.git_configs):
+        questions[:] = [path for path in questions if not plan.reverts(path)]
+    return plan
+
+
+class _Rules:
+    """The rules that look at one change at a time; the first that applies decides."""
+
+    def __init__(self, changes: Sequence[Change], ground: Ground, plan: Plan) -> None:
+        self.ground, self.plan = ground, plan
+        self.added_folders = {c.path for c in changes if c.kind == "added" and c.type == "dir"}
+        self.links = links_of(changes)
+        self.names = other_names(self.links, ground)
+        self.own_nss = any(c.kind == "added" and name_of(c.path).startswith("libnss_") for c in changes)
+
+    def apply(self, change: Change) -> bool:
+        """Is it the agent's on its own account? False where the task declares it."""
+        if self.plan.reverts(change.path):
+            return True
+        if self.ground.declared(change.path):
+            if program(change, self.ground):
+                why = "the task declares it in keep_changes"
+                self.plan.findings.append(Finding("declared", change.path, "kept", why))
+            return False
+        if not (self._unasked(change) or self._changed(change) or self._steers(change) or self._by_other_name(change)):
+            self._ask(change)
+        return True
+
+    def _by_other_name(self, change: Change) -> bool:
+        """Reached through a link of the agent's, a file stands where the rules of that place apply."""
+        path = change.path
+        for folder in (path, *ancestors(path)) if self.names and path not in self.links else ():
+            for link in self.names.get(folder, ()):
+                shown = replace(change, path=link + path[len(folder) :])
+                if found := starts_by_itself(shown, self.ground):
+                    self.plan.undo(change, *found)
+                    return True
+                if steer := steering(shown, self.ground):
+                    self.plan.env.update(steer.env if shown.kind == "added" else {})
+                    self.plan.undo(change, "tool-config", f"by way of {link} it would steer {steer.tool}")
+                    return True
+                if folder != path and may_shadow_command(shown, self.ground):
+                    self.plan.commands.append(path)
+        return False
+
+    def _unasked(self, change: Change) -> bool:
+        path, plan = change.path, self.plan
+        if found := starts_by_itself(change, self.ground):
+            plan.undo(change, *found)
+        elif is_path_file(path) and change.kind != "deleted":
+            plan.revert[path] = None
+            plan.path_files.append(path)
+        elif path.startswith(("/etc/ld.so.cache", "/etc/ld.so.conf")):
+            plan.relink = True
+            if path == "/etc/ld.so.cache":
+                plan.revert[path] = None
+        elif path in self.links and leads_to_tests(path, self.links, self.ground):
+            plan.undo(change, "link-to-tests", "it would show the verifier's own files as the agent's")
+        elif path == "/etc/nsswitch.conf" and self.own_nss:
+            plan.undo(change, "loader-hook", "it makes programs load a library that the agent added")
+        elif (hook := _GIT_HOOK.match(path)) and change.kind != "deleted" and not self._is_work(hook[1]):
+            plan.undo(change, "git-hook", "the verifier's git would run it in a repository that came with the image")
+        else:
+            return False
+        return True
+
+    def _changed(self, change: Change) -> bool:
+        path, plan = change.path, self.plan
+        if why := program(change, self.ground):
+            plan.undo(change, "program-changed", why)
+        elif why := tests_config(change, self.ground):
+            plan.undo(change, "test-runner-config", why)
+        elif brought_by_tests(change, self.ground):
+            plan.undo(change, "shadowing-command", _BROUGHT)
+        elif change.kind != "deleted" and _PACKAGE_SOURCE.match(path) and self._in_image_folder(path):
+            plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
+        elif _UNWRITABLE.search(path) and parent_of(path) in self.ground.command_folders():
+            plan.undo(change, "shadowing-command", "no honest command has such a name")
+        else:
+            return False
+        return True
+
+    def _steers(self, change: Change) -> bool:
+        path, plan = change.path, self.plan
+        if path == "/etc/hosts" and change.kind != "deleted":
+            plan.revert[path] = None
+            plan.hosts = True
+            return True
+        steer = steering(change, self.ground)
+        if steer is None:
+            return False
+        why = f"it would steer {steer.tool}, which the verifier may use"
+        if not steer.env or change.kind != "added":
+            plan.undo(change, "tool-config", why)
+            return True
+        plan.env.update(steer.env)
+        plan.findings.append(Finding("tool-config", path, "disarmed", why))
+        return False
+
+    def _ask(self, change: Change) -> None:
+        """Note what the box has to be asked, or what has to be done in it."""
+        path, plan, home = change.path, self.plan, self.ground.home
+        if _UNWRITABLE.search(path):
+            return  # what is done in the box is ordered line by line
+        if may_shadow_command(change, self.ground):
+            plan.commands.append(path)
+        if may_shadow_library(change, self.ground, self.added_folders):
+            plan.libraries.append(path)
+        if twins := module_twins(change):
+            plan.modules[path] = twins
+        if change.type != "file" or change.kind == "deleted":
+            return
+        if change.mode & 0o6000:
+            plan.setuid.append(path)
+            plan.findings.append(Finding("setuid", path, "disarmed", "what the agent added gives no rights"))
+        if change.kind == "modified" and name_of(path) in _CONFIGS:
+            plan.revert[path] = None
+            plan.configs.append(path)
+        if _GIT_CONFIG.search(path) or path in (f"{home}/.gitconfig", f"{home}/.config/git/config"):
+            plan.git_configs.append(path)
+
+    def _in_image_folder(self, path: str) -> bool:
+        if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):
+            return False
+        return not any(folder in self.added_folders for folder in ancestors(path))
+
+    def _is_work(self, repository: str) -> bool:
+        """A hook in a repository that the agent made is its work; so is one where the task speaks of hooks."""
+        return repository in self.added_folders or self.ground.author.says("hook")
+
+
+def _own_folders(changes: Sequence[Change], ground: Ground, plan: Plan) -> None:
+    """`/tests` and the verifier's log folder are new: what the agent has there, or in their way, goes."""
+    for change in changes:
+        for target in (ground.tests, ground.logs):
+            if under(change.path, target):
+                plan.revert[change.path] = None
+                if change.path != target or change.type != "dir":
+                    why = "the verifier's own folder starts new"
+                    plan.findings.append(Finding("verifier-folder", change.path, "set-aside", why))
+            elif change.path in ancestors(target) and (change.kind == "deleted" or change.type != "dir"):
+                plan.undo(change, "verifier-folder", "it lies in the way of the verifier's own folders")
+
+
+def _whole_packages(changes: Sequence[Change], plan: Plan) -> None:
+    """A package of the image's that was changed is put back as a whole: no mixture of two versions."""
+    touched: set[Package] = set()
+    names: set[tuple[str, str]] = set()
+    for change in changes:
+        package = package_of(change.path)
+        if package and change.kind != "added" and change.path in plan.revert and "__pycache__" not in change.path:
+            touched.add(package)
+            if metadata := _METADATA.match(package[1]):
+                names.add((package[0], normal(metadata[1])))
+    if not touched:
+        return
+    added = {c.path for c in changes if c.kind == "added"}
+    for change in changes:
+        package = package_of(change.path)
+        if package is None or change.kind != "added" or plan.reverts(change.path):
+            continue
+        metadata = _METADATA.match(package[1])
+        twin = metadata is not None and (package[0], normal(metadata[1])) in names
+        if twin or (package in touched and "/".join(package) not in added):
+            plan.undo(change, "program-changed", "part of another version of a library that came with the image")
+
+
+def _own_installs(changes: Sequence[Change], ground: Ground, plan: Plan) -> None:
+    """Distributions that the tests install for themselves: with the agent's copy in place they would get that one."""
+    owned: set[Package] = set()
+    for change in changes:
+        package = package_of(change.path) if change.kind == "added" else None
+        metadata = _METADATA.match(package[1]) if package else None
+        if package and metadata and (name := normal(metadata[1])) in ground.author.installs:
+            module = name.replace("-", "_")
+            owned |= {package, *((package[0], n) for n in (module, f"{module}.py", f"_{module}"))}
+    for change in changes if owned else ():
+        if change.kind == "added" and package_of(change.path) in owned and not plan.reverts(change.path):
+            plan.undo(change, "own-install", "the tests install this distribution themselves")
+
+
+def _own_tools(changes: Sequence[Change], plan: Plan) -> None:
+    """Where a tool was set aside that the tests install, the package manager must not take it for installed."""
+    if not any(f.why == _BROUGHT and parent_of(f.path) in DISTRIBUTION for f in plan.findings):
+        return
+    for change in changes:
+        if _PACKAGE_DATABASE.match(change.path) and not plan.reverts(change.path):
+            plan.undo(change, "own-install", "the tests install packages, starting from those of the image")
+
+
+def _bytecode(changes: Sequence[Change], plan: Plan) -> None:
+    """Compiled copies of modules that are not the agent's: Python would run them in place of the source."""
+    own = {c.path for c in changes if c.kind != "deleted" and not plan.reverts(c.path)}
+    for change in changes:
+        found = _CACHED.match(change.path) if change.kind != "deleted" else None
+        if found and f"{found[1]}/{found[2]}.py" not in own and not plan.reverts(change.path):
+            plan.undo(change, "bytecode", "a compiled copy of a module that is not the agent's")

@@ -1,0 +1,187 @@
+"""`verify`: from the state an agent left to a score, under an isolation policy, repeatable."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchflow_core.contracts.drivers import SoftVerdict
+from benchflow_core.contracts.sandboxes import DownloadLimits
+from benchflow_core.contracts.tasks import RewardFiles, Rewards
+from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
+from benchflow_core.errors import BenchflowError, InfrastructureError, SandboxLost, VerifierError, VerifierTimeout
+from benchflow_core.verify.boxes import Boxes, NoBox, Ready, SharedBox
+from benchflow_core.verify.findings import Action, Finding, as_json
+from benchflow_core.verify.fresh import FreshBox
+from benchflow_core.verify.policy import choose
+from benchflow_core.verify.request import Verdict, VerifyRequest
+from benchflow_core.verify.reward import Output, read_rewards
+from benchflow_core.verify.separate import SeparateBox
+
+__all__ = ["soft_verify", "verify"]
+
+_POLICIES: Final[dict[str, Callable[[VerifyRequest], Boxes]]] = {
+    "fresh": FreshBox,
+    "shared": SharedBox,
+    "separate": SeparateBox,
+}
+_GRACE: Final = 120.0
+"""Seconds beyond the verifier's own limit for what we do around it."""
+_SOFT_OUTPUT: Final = 16_384
+_SEEN: Final = DownloadLimits(max_bytes=4 * 1024 * 1024, max_entries=5000, max_depth=1)
+_GUARD_SAYS: Final[dict[str, tuple[str, Action, str]]] = {
+    "ran": ("agent-code-in-verifier", "noted", "the verifier ran it in its own process, where nothing is safe from it"),
+    "module": ("shadowing-module", "disarmed", "the verifier's Python took its own module of this name"),
+    "config": ("test-runner-config", "disarmed", "it did not configure the verifier's own tests"),
+}
+
+
+async def verify(request: VerifyRequest) -> Verdict:
+    """The verdict. Infrastructure failures are raised; a verifier's own failure is in the verdict."""
+    return await _verify(request, attempts=2)
+
+
+async def soft_verify(request: VerifyRequest) -> SoftVerdict:
+    """Verification between turns: in a box of its own where possible, so that hidden tests never reach the agent's."""
+    verdict = await _verify(request, attempts=1)
+    log = request.output_dir / "test-stdout.txt"
+    output = log.read_bytes()[-_SOFT_OUTPUT:].decode("utf-8", "replace") if log.is_file() else ""
+    return SoftVerdict(
+        rewards=verdict.rewards,
+        output=output,
+        error=verdict.error.message if verdict.error else None,
+        tests=tuple(asdict(test) for test in verdict.tests),
+    )
+
+
+async def _verify(request: VerifyRequest, *, attempts: int) -> Verdict:
+    began = time.monotonic()
+    policy, notices = choose(request.task, request.settings, request.capabilities, request.policy)
+    request.emit("verifier_isolation", {"policy": policy})
+    boxes = _POLICIES[policy](request) if request.spec.needs_box else NoBox(request)
+    try:
+        await boxes.open()
+        verdict = await _attempts(request, boxes, attempts if boxes.repeatable else 1)
+        findings = [*boxes.findings, *await _live_state(request, policy, verdict.rewards)]
+    finally:
+        await boxes.close()
+    return replace(
+        verdict,
+        isolation=policy,
+        findings=(*as_json(findings), *verdict.findings),
+        notices=tuple(notices),
+        seconds=time.monotonic() - began,
+    )
+
+
+async def _attempts(request: VerifyRequest, boxes: Boxes, attempts: int) -> Verdict:
+    """The first that ends with a reward; a failed one is repeated on the same state, and its output is kept."""
+    failures: list[dict[str, Any]] = []
+    for number in range(1, attempts + 1):
+        async with boxes.box() as ready:
+            try:
+                result = await _run(request, ready)
+            except VerifierError as error:
+                failures.append(error.to_json())
+                request.emit("verifier_failed", {"attempt": number, **error.to_json()})
+                if number < attempts:
+                    _keep_output(request.output_dir, number)
+                    continue
+                tried = {"failed_attempts": failures}
+                return Verdict(None, "", details=tried, findings=as_json(ready.findings), error=error)
+            details = {**result.details, **({"failed_attempts": failures} if failures else {})}
+            if result.exit_code is not None:
+                details["exit_code"] = result.exit_code
+            findings = as_json([*ready.findings, *await _seen(ready)])
+            return Verdict(result.rewards, "", tests=result.tests, details=details, findings=findings)
+    raise AssertionError("at least one attempt is made")
+
+
+async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
+    settings = request.settings
+
+    async def collect(exit_code: int) -> RewardFiles:
+        wants = request.task.dialect.wants
+        if not request.spec.needs_box:
+            return RewardFiles({}, exit_code)
+        if ready.kill:
+            await ready.box.kill_all(service=settings.service)
+        output = Output(ready.box, settings.logs_target, settings.service)
+        reasons = await output.bring(wants, request.output_dir)
+        return read_rewards(request.output_dir, wants, exit_code, reasons)
+
+    context = VerifyContext(
+        task=request.task,
+        step=request.step,
+        settings=settings,
+        sandbox=ready.box,
+        workdir=ready.workdir,
+        env=ready.env,
+        user=request.user,
+        output_dir=request.output_dir,
+        emit=request.emit,
+        model=request.model,
+        collect=collect,
+        trajectory=request.trajectory,
+    )
+    request.output_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        async with asyncio.timeout(settings.timeout + _GRACE):
+            return await request.spec.verify(context)
+    except TimeoutError:
+        raise VerifierTimeout(f"the verifier did not come to an end within {settings.timeout:g} s") from None
+    except BenchflowError:
+        raise
+    except Exception as error:
+        name = request.verifier.name
+        raise VerifierError(f"verifier '{name}' crashed: {type(error).__name__}: {error}") from error
+
+
+def _keep_output(folder: Path, number: int) -> None:
+    """The output of a failed attempt makes room for the next one's."""
+    with tempfile.TemporaryDirectory(prefix=".attempt-", dir=folder.parent) as staged:
+        aside = Path(staged) / "output"
+        folder.rename(aside)
+        folder.mkdir()
+        shutil.move(aside, folder / f"attempt-{number}")
+
+
+async def _live_state(request: VerifyRequest, policy: str, rewards: Rewards | None) -> list[Finding]:
+    """A verdict short of full marks may be owed to what ran in the agent's box and was not carried over."""
+    if policy == "shared" or (rewards and min(rewards.values()) >= 1):
+        return []
+    try:
+        running = await request.sandbox.processes()
+    except SandboxLost:
+        return []
+    if not running:
+        return []
+    why = f"{len(running)} processes ran in the agent's box; only their TCP ports can be reached from the verifier's"
+    return [Finding("live-state-not-carried", "/proc", "noted", why)]
+
+
+async def _seen(ready: Ready) -> list[Finding]:
+    """What the guard says: which code of the agent's the verifier's own processes ran, and which they did not."""
+    if ready.seen is None:
+        return []
+    said: set[str] = set()
+    with tempfile.TemporaryDirectory(prefix="benchflow-") as folder:
+        try:
+            await ready.box.download(ready.seen, Path(folder) / "seen", limits=_SEEN)
+        except (FileNotFoundError, InfrastructureError):
+            return []
+        for file in sorted((Path(folder) / "seen").glob("*"))[:200]:
+            said |= set(file.read_bytes()[:65536].decode("utf-8", "replace").splitlines())
+    findings = []
+    for line in sorted(said):
+        what, _, path = line.partition(" ")
+        if what in _GUARD_SAYS:
+            code, action, why = _GUARD_SAYS[what]
+            findings.append(Finding(code, path, action, why))
+    return findings

@@ -1,0 +1,1 @@
+"""Runs a task's test script and reads its reward."""

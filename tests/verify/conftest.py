@@ -1,0 +1,207 @@
+"""A real sandbox, a real task, a scripted agent (shell commands as root) and the real script verifier."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from benchflow_core.contracts import (
+    ImageRef,
+    ImageRequest,
+    NetworkPolicy,
+    Sandbox,
+    SandboxContext,
+    SandboxProvider,
+    SandboxSpec,
+    StartRequest,
+    Task,
+)
+from benchflow_core.plugins import registry
+from benchflow_core.task import load_task
+from benchflow_core.verify import Verdict, VerifyRequest, verify
+from benchflow_core.verify.contents import read_text
+
+SANDBOX = os.environ.get("BENCHFLOW_TEST_SANDBOX", "local")
+CHECK_ANSWER = """#!/bin/bash
+if [ "$(cat /app/answer.txt 2>/dev/null)" = 42 ]; then echo 1 > /logs/verifier/reward.txt
+else echo 0 > /logs/verifier/reward.txt; fi
+"""
+PYTEST_PARTS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
+
+
+async def _no_model(purpose: str) -> Any:
+    raise AssertionError(f"no model was expected for {purpose}")
+
+
+@dataclass
+class Arena:
+    """Where agents play and are verified."""
+
+    provider: SandboxProvider
+    image: ImageRef
+    capabilities: frozenset[str]
+    folder: Path
+    spec: SandboxSpec
+    labels: dict[str, str]
+    events: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    count: int = 0
+
+    async def leases(self, kind: str) -> list[str]:
+        """What exists of ours at the sandbox."""
+        mine = self.labels.items()
+        return [
+            lease.id async for lease in self.spec.list_leases() if lease.kind == kind and mine <= lease.labels.items()
+        ]
+
+    def task(self, tests: Mapping[str, str], *, instruction: str = "Do it.", options: str = "") -> Task:
+        self.count += 1
+        root = self.folder / f"task{self.count}"
+        (root / "environment").mkdir(parents=True)
+        (root / "environment" / "Dockerfile").write_text("FROM debian:12\nWORKDIR /app\n")
+        (root / "task.toml").write_text(
+            f'version = "1.0"\n[verifier]\ntimeout_sec = 60.0\n[metadata.benchflow]\n{options}\n'
+        )
+        (root / "instruction.md").write_text(instruction)
+        for name, text in tests.items():
+            path = root / "tests" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return load_task(root)
+
+    @asynccontextmanager
+    async def agent(self, script: str = "", *, image: ImageRef | None = None) -> AsyncIterator[Sandbox]:
+        """A box in which an agent has done its work, as root."""
+        box = await self.provider.start(image or self.image, StartRequest(name="agent", workdir="/app"))
+        try:
+            await box.exec(("/bin/mkdir", "-p", "/logs/verifier", "/logs/agent"), cwd="/")
+            done = await box.exec(("/bin/bash", "-c", f"set -e\n{script}"), cwd="/app", timeout=60)
+            assert done.exit_code == 0, (done.stdout + done.stderr).decode(errors="replace")
+            yield box
+        finally:
+            await box.stop()
+
+    def request(self, task: Task, box: Sandbox, policy: str | None = None, **more: Any) -> VerifyRequest:
+        request = VerifyRequest(
+            task=task,
+            step=None,
+            settings=task.verifier,
+            verifier=registry().get("verifier", "script"),
+            provider=self.provider,
+            image=self.image,
+            sandbox=box,
+            capabilities=self.capabilities,
+            policy=policy,
+            start=StartRequest(name="verifier", workdir="/app", network=NetworkPolicy("none")),
+            env={},
+            output_dir=self.folder / f"out{self.count}-{policy}",
+            emit=lambda kind, data: self.events.append((kind, data)),
+            model=_no_model,
+            workdir="/app",
+        )
+        return replace(request, **more)
+
+    async def play(
+        self,
+        agent: str,
+        test: str | Mapping[str, str] = CHECK_ANSWER,
+        policy: str | None = None,
+        *,
+        instruction: str = "Do it.",
+        options: str = "",
+        image: ImageRef | None = None,
+        **more: Any,
+    ) -> Verdict:
+        """An agent's work, and the verdict on it."""
+        task = self.task(_files(test), instruction=instruction, options=options)
+        async with self.agent(agent, image=image) as box:
+            return await verify(self.request(task, box, policy, image=image or self.image, **more))
+
+    async def naive(self, agent: str, test: str | Mapping[str, str] = CHECK_ANSWER) -> float | None:
+        """What a runner pays that runs the tests where the agent worked and reads what it finds: the cheat must work."""
+        task = self.task(_files(test))
+        async with self.agent(agent) as box:
+            await box.upload(task.verifier.tests[0], "/tests")
+            await box.exec(("/bin/sh", "-c", "chmod +x /tests/test.sh; exec /tests/test.sh"), cwd="/app", timeout=60)
+            await asyncio.sleep(0.05)
+            text = await read_text(box, "/logs/verifier/reward.json") or await read_text(
+                box, "/logs/verifier/reward.txt"
+            )
+            if text is None:  # the folder itself may be a link: a naive runner follows it
+                text = await read_text(box, "/app/mine/reward.json") or await read_text(
+                    box, "/app/mine/verifier/reward.json"
+                )
+        return float(text.strip().removeprefix('{"reward":').removesuffix("}")) if text else None
+
+
+def _files(test: str | Mapping[str, str]) -> dict[str, str]:
+    return {"test.sh": test} if isinstance(test, str) else dict(test)
+
+
+def score(verdict: Verdict) -> float | None:
+    """The reward, or nothing."""
+    return verdict.rewards["reward"] if verdict.rewards else None
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build context with a pytest for the image: the one that runs these tests."""
+    folder = tmp_path_factory.mktemp("context")
+    site = folder / "site"
+    site.mkdir()
+    source = Path(importlib.util.find_spec("pytest").origin).parent.parent  # type: ignore[union-attr,arg-type]
+    for name in PYTEST_PARTS:
+        shutil.copytree(source / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for metadata in source.glob(f"{name}-*.dist-info"):
+            shutil.copytree(metadata, site / metadata.name)
+    (site / "py.py").write_text((source / "py.py").read_text())
+    (folder / "Dockerfile").write_text(
+        "FROM debian:12\nWORKDIR /app\nCOPY site /usr/local/lib/python3.11/dist-packages/\n"
+        "COPY files /\nRUN python3 -m compileall -q /usr/local/lib/python3.11/dist-packages\nRUN git init -q /app/repo && git -C /app/repo -c user.name=x -c user.email=x commit -q --allow-empty -m x\n"
+    )
+    files = folder / "files"
+    for path, text in {
+        "app/image_module.py": "VALUE = 1\n",
+        "app/pyproject.toml": '[project]\nname = "demo"\nversion = "1"\n[tool.pytest.ini_options]\npythonpath = ["src"]\n',
+        "app/src/layout.py": "HERE = True\n",
+        "usr/local/bin/checker": "#!/bin/sh\ngrep -q 42 /app/answer.txt\n",
+        "usr/share/demo/data.txt": "data\n",
+        "usr/local/lib/python3.11/dist-packages/helper_lib.py": "def check():\n    return open('/app/answer.txt').read().strip() == '42'\n",
+        "etc/demo.conf": "setting = old\n",
+        "root/.local/bin/homely": "#!/bin/sh\necho homely\n",
+    }.items():
+        (files / path).parent.mkdir(parents=True, exist_ok=True)
+        (files / path).write_text(text)
+        if "/bin/" in path:
+            (files / path).chmod(0o755)
+    return folder
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def arena(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena]:
+    spec = registry().get("sandbox", SANDBOX).spec
+    available = spec.available()
+    if not available.ok:
+        pytest.skip(available.reason)
+    declared = spec.capabilities
+    capabilities = frozenset(declared() if callable(declared) else declared)
+    folder = tmp_path_factory.mktemp("arena")
+    for name in ("work", "cache"):
+        (folder / name).mkdir()
+    labels = {"arena": secrets.token_hex(4)}
+    provider = spec.open(SandboxContext(folder / "work", folder / "cache", labels=labels, env=dict(os.environ)))
+    try:
+        request = ImageRequest(context=workshop, dockerfile=workshop / "Dockerfile", allow_substitute=True)
+        yield Arena(provider, await provider.prepare(request), capabilities, folder, spec, labels)
+    finally:
+        await provider.close()

@@ -1,0 +1,491 @@
+"""Whose is it, and what becomes of it: the rules as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.verify.author import AuthorText
+from benchflow_core.verify.ground import Ground
+from benchflow_core.verify.origin import Plan, classify
+
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Any:
+    def make(*, instruction: str = "Do it.", test: str = "#!/bin/bash\n", **more: Any) -> Ground:
+        folder = tmp_path / "tests"
+        folder.mkdir(exist_ok=True)
+        (folder / "test.sh").write_text(test)
+        values: dict[str, Any] = {"workdir": "/app", "home": "/root", "path": PATH, "tests": "/tests"}
+        author = AuthorText(instruction, (folder,), "test.sh")
+        return Ground(**values | {"logs": "/logs/verifier", "author": author} | more)
+
+    return make
+
+
+def change(path: str, kind: Any = "modified", type: Any = "file", mode: int = 0o644, **more: Any) -> Change:
+    return Change(path, kind, type, mode if kind != "deleted" else 0, **more)
+
+
+def codes(plan: Plan, path: str) -> list[str]:
+    return [f.code for f in plan.findings if f.path == path]
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+PUT_BACK = [
+    ("/usr/bin/cat", "modified", 0o755),
+    ("/usr/bin/cat", "modified", 0o644),
+    ("/usr/bin/cat", "deleted", 0),
+    ("/bin/bash", "modified", 0o755),
+    ("/usr/lib/x86_64-linux-gnu/libc.so.6", "modified", 0o755),
+    ("/lib64/ld-linux-x86-64.so.2", "modified", 0o755),
+    ("/usr/lib/python3.11/json/__init__.py", "modified", 0o644),
+    ("/usr/lib/python3.11/json/__init__.py", "deleted", 0),
+    ("/usr/lib/python3/dist-packages/yaml/__init__.py", "modified", 0o644),
+    ("/usr/local/lib/python3.12/site-packages/pytest/__init__.py", "modified", 0o644),
+    ("/opt/conda/lib/python3.11/site-packages/numpy/__init__.py", "modified", 0o644),
+    ("/opt/venv/bin/python", "modified", 0o755),
+    ("/opt/tool/run", "modified", 0o755),
+    ("/root/.pyenv/versions/3.12.1/lib/python3.12/os.py", "modified", 0o644),
+    ("/root/.nvm/versions/node/v20/bin/node", "modified", 0o755),
+    ("/root/.local/bin/uv", "modified", 0o755),
+    ("/app/.venv/lib/python3.11/site-packages/pytest/__main__.py", "modified", 0o644),
+    ("/app/node_modules/jest/build/index.js", "modified", 0o644),
+    ("/app/node_modules/@scope/x/index.js", "deleted", 0),
+    ("/usr/share/perl5/JSON.pm", "modified", 0o644),
+    ("/usr/include/stdio.h", "modified", 0o644),
+    ("/etc/python3.11/sitecustomize.py", "modified", 0o644),
+    ("/usr/local/bin/checker", "modified", 0o755),
+    ("/var/lib/dpkg/info/libc-bin.postinst", "modified", 0o755),
+    ("/app/.venv/bin/python", "modified", 0o755),
+    ("/go/pkg/mod/x@v1/x.go", "modified", 0o644),
+    ("/root/.m2/repository/junit/junit.jar", "modified", 0o644),
+]
+STAYS = [
+    ("/app/main.py", "modified", 0o644),
+    ("/app/bin/run", "modified", 0o755),
+    ("/app/run.sh", "deleted", 0),
+    ("/root/script.sh", "modified", 0o755),
+    ("/root/.bashrc", "modified", 0o644),
+    ("/root/.ssh/config", "modified", 0o600),
+    ("/root/.config/app/settings.py", "modified", 0o644),
+    ("/srv/site/index.php", "modified", 0o644),
+    ("/data/run.sh", "modified", 0o755),
+    ("/etc/ssh/sshd_config", "modified", 0o644),
+    ("/etc/passwd", "modified", 0o644),
+    ("/etc/nginx/nginx.conf", "deleted", 0),
+    ("/etc/init.d/app", "modified", 0o755),
+    ("/usr/share/nginx/html/index.html", "modified", 0o644),
+    ("/usr/share/doc/x/README", "deleted", 0),
+    ("/usr/local/etc/app.conf", "modified", 0o644),
+    ("/usr/lib/systemd/system/app.service", "modified", 0o644),
+    ("/opt/tool/settings.json", "modified", 0o644),
+    ("/var/log/app.log", "modified", 0o644),
+]
+
+
+@pytest.mark.parametrize(("path", "kind", "mode"), PUT_BACK)
+def test_programs_of_the_image_are_put_back(ground: Any, path: str, kind: str, mode: int) -> None:
+    plan = classify([change(path, kind, mode=mode)], ground())
+    assert path in plan.revert
+    assert [f.action for f in plan.findings] == ["put-back"]
+
+
+@pytest.mark.parametrize(("path", "kind", "mode"), STAYS)
+def test_work_stays(ground: Any, path: str, kind: str, mode: int) -> None:
+    plan = classify([change(path, kind, mode=mode)], ground())
+    assert not plan.revert and not plan.findings
+
+
+@pytest.mark.parametrize("path", [p for p, kind, _ in PUT_BACK if kind == "modified"])
+def test_declared_changes_stay(ground: Any, path: str) -> None:
+    plan = classify([change(path, mode=0o755)], ground(keep=(path,)))
+    assert path not in plan.revert
+    assert [(f.code, f.action) for f in plan.findings] == [("declared", "kept")]
+    folder = path.rpartition("/")[0]
+    assert not classify([change(path)], ground(keep=(folder,))).revert
+    assert not classify([change(path)], ground(keep=(folder + "/*",))).revert
+    assert classify([change(path, mode=0o755)], ground(keep=("/somewhere/else/*",))).revert
+
+
+def test_working_directory_below_a_system_folder_is_work(ground: Any) -> None:
+    inside = change("/usr/src/app/server.py", mode=0o755)
+    assert not classify([inside], ground(workdir="/usr/src/app")).revert
+    assert classify([change("/usr/bin/cat")], ground(workdir="/usr/src/app")).revert
+    assert classify([change("/usr/bin/cat")], ground(workdir="/")).revert
+    assert classify([change("/usr/bin/cat")], ground(workdir="/usr")).revert
+
+
+def test_a_folder_with_another_mode_is_left_alone_and_a_replaced_one_is_not(ground: Any) -> None:
+    assert not classify([change("/usr/bin", type="dir", mode=0o777)], ground()).revert
+    for replaced in (
+        change("/bin", type="dir", mode=0o755),
+        change("/usr/bin/git", type="dir", mode=0o755, was="file"),
+    ):
+        assert replaced.path in classify([replaced], ground()).revert
+
+
+# --- what runs by itself ----------------------------------------------------------------------------------------------
+
+SITE = "/usr/local/lib/python3.11/site-packages"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{SITE}/sitecustomize.py",
+        f"{SITE}/usercustomize.py",
+        f"{SITE}/sitecustomize.cpython-311-x86_64-linux-gnu.so",
+        "/app/sitecustomize.py",
+        "/root/.local/lib/python3.11/site-packages/usercustomize.py",
+        "/usr/lib/python311.zip",
+        "/usr/local/bin/pyvenv.cfg",
+        "/etc/ld.so.preload",
+        "/etc/perl/strict.pm",
+        "/etc/apt/apt.conf.d/99hook",
+        "/var/lib/dpkg/triggers/File",
+    ],
+)
+def test_start_up_code_is_set_aside(ground: Any, path: str) -> None:
+    plan = classify([change(path, "added")], ground())
+    assert path in plan.revert
+    assert [f.action for f in plan.findings] == ["set-aside"]
+
+
+def test_virtual_environments_of_the_agent_are_whole(ground: Any) -> None:
+    changes = [
+        change("/app/venv", "added", "dir"),
+        change("/app/venv/bin/python", "added", "link", 0o777, target="/usr/bin/python3"),
+        change("/app/venv/pyvenv.cfg", "added"),
+    ]
+    plan = classify(changes, ground())
+    assert not plan.revert and not plan.commands
+
+
+def test_path_files_are_read_and_weights_are_not(ground: Any) -> None:
+    changes = [change("/app/model.pth", "added"), change(f"{SITE}/x.pth", "added")]
+    plan = classify(changes, ground())
+    assert plan.path_files == [f"{SITE}/x.pth"] and list(plan.revert) == [f"{SITE}/x.pth"]
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"), [("#!/bin/bash", False), ("#!/bin/bash -l", True), ("#!/usr/bin/env zsh", True)]
+)
+def test_shell_start_up_files_matter_to_a_login_shell(ground: Any, first: str, expected: bool) -> None:
+    for path in ("/root/.bash_profile", "/etc/profile.d/x.sh", "/root/.zshenv"):
+        plan = classify([change(path, "added")], ground(test=f"{first}\n"))
+        assert bool(plan.revert) is expected
+
+
+# --- the test runner --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "reverted"),
+    [
+        ("/conftest.py", "added", True),
+        ("/pytest.ini", "added", True),
+        ("/node_modules", "added", True),
+        ("/jest.config.js", "added", True),
+        ("/answer.json", "added", False),
+        ("/app/conftest.py", "modified", True),
+        ("/app/pytest.ini", "modified", True),
+        ("/app/conftest.py", "added", False),
+        ("/app/package.json", "modified", False),
+    ],
+)
+def test_configuration_of_the_test_runner(ground: Any, path: str, kind: str, reverted: bool) -> None:
+    assert (path in classify([change(path, kind)], ground()).revert) is reverted
+
+
+def test_changed_project_configuration_is_written_back(ground: Any) -> None:
+    plan = classify([change("/app/pyproject.toml", size=7)], ground())
+    assert plan.configs == ["/app/pyproject.toml"] and "/app/pyproject.toml" in plan.revert
+    assert [c.path for c in plan.agents] == ["/app/pyproject.toml"] and not plan.findings
+
+
+# --- the verifier's own folders ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "reverted"),
+    [
+        ([change("/tests", "added", "dir"), change("/tests/conftest.py", "added")], {"/tests", "/tests/conftest.py"}),
+        ([change("/logs/verifier/reward.txt", "added")], {"/logs/verifier/reward.txt"}),
+        ([change("/logs", "modified", "link", 0o777, target="/app", was="dir")], {"/logs"}),
+        ([change("/tests", "modified", "link", 0o777, target="/app", was="dir")], {"/tests"}),
+        ([change("/logs", "deleted", "dir")], {"/logs"}),
+        ([change("/logs", "modified", "dir", 0o777), change("/logs/agent/x", "added")], set()),
+    ],
+)
+def test_the_verifiers_folders_are_new(ground: Any, changes: list[Change], reverted: set[str]) -> None:
+    assert set(classify(changes, ground()).revert) == reverted
+
+
+@pytest.mark.parametrize(
+    ("links", "into"),
+    [
+        ({"/app/a": "/tests/expected"}, True),
+        ({"/app/a": "../tests/expected"}, True),
+        ({"/app/a": "/proc/self/root/tests/x"}, True),
+        ({"/app/a": "/proc/1/cwd/../tests/x"}, True),
+        ({"/app/a": "b/x", "/app/b": "/tests"}, True),
+        ({"/app/a": "r/tests/x", "/app/r": "/"}, True),
+        ({"/app/a": "/logs/verifier/reward.txt"}, True),
+        ({"/app/a": "/solution/solve.sh"}, True),
+        ({"/app/a": "/testsuite/x"}, False),
+        ({"/app/a": "b", "/app/b": "a"}, False),
+        ({"/app/a": "/usr/bin/python3"}, False),
+        ({"/app/a": "/app/tests/x"}, False),
+    ],
+)
+def test_links_to_the_tests(ground: Any, links: dict[str, str], into: bool) -> None:
+    changes = [change(p, "added", "link", 0o777, target=t) for p, t in sorted(links.items())]
+    assert ("/app/a" in classify(changes, ground()).revert) is into
+
+
+def test_a_place_behind_a_link_has_the_rules_of_the_link(ground: Any) -> None:
+    def behind(link: str, target: str, *files: Change) -> Plan:
+        made = change(link, "added", "link", 0o777, target=target)
+        return classify(sorted((made, *files), key=lambda c: c.path), ground())
+
+    plan = behind("/root/.config", "/srv/c", change("/srv/c/pip/pip.conf", "added"))
+    assert "PIP_CONFIG_FILE" in plan.env and "/srv/c/pip/pip.conf" in plan.revert
+    assert "/srv/a/apt.conf.d/9" in behind("/etc/apt", "../srv/a", change("/srv/a/apt.conf.d/9", "added")).revert
+    plan = behind("/root/.local", "/srv/l", change("/srv/l/bin/cat", "added", mode=0o755))
+    assert plan.commands == ["/srv/l/bin/cat"]
+    plan = behind("/usr/local/bin/cat", "/app/cat", change("/app/cat", "added", mode=0o755))
+    assert plan.commands == ["/usr/local/bin/cat"]
+    replaced = change("/etc", "modified", "link", 0o777, target="/srv/e", was="dir")
+    assert "/etc" in classify([replaced], ground()).revert
+
+
+# --- packages ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_upgraded_package_is_put_back_whole(ground: Any) -> None:
+    changes = [
+        change(f"{SITE}/numpy-1.0.dist-info", "deleted", "dir"),
+        change(f"{SITE}/numpy-2.0.dist-info", "added", "dir"),
+        change(f"{SITE}/numpy-2.0.dist-info/METADATA", "added"),
+        change(f"{SITE}/numpy/__init__.py"),
+        change(f"{SITE}/numpy/newer.py", "added"),
+        change(f"{SITE}/other", "added", "dir"),
+        change(f"{SITE}/other/__init__.py", "added"),
+    ]
+    plan = classify(changes, ground())
+    assert [c.path for c in plan.agents] == [f"{SITE}/other", f"{SITE}/other/__init__.py"]
+    assert not classify(changes, ground(keep=(f"{SITE}/numpy*",))).revert
+
+
+def test_added_packages_stay(ground: Any) -> None:
+    names = ("flask", "flask-3.0.dist-info", "google/cloud")
+    changes = [change(f"{SITE}/{n}", "added", "dir") for n in names]
+    assert not classify(changes, ground()).revert
+
+
+def test_what_the_tests_install_themselves(ground: Any) -> None:
+    names = ("pytest-99.dist-info", "pytest", "_pytest", "pluggy-9.dist-info", "pluggy", "flask-3.0.dist-info", "flask")
+    changes = sorted((change(f"{SITE}/{n}", "added", "dir") for n in names), key=lambda c: c.path)
+    plan = classify(changes, ground(test="#!/bin/bash\npip install \\\n  'pytest>=8' requests\n"))
+    assert {p.rpartition("/")[2] for p in plan.revert} == {n for n in names if not n.startswith("flask")}
+    assert not classify(changes, ground(test="#!/bin/bash\npytest\n")).revert
+
+
+def test_bytecode_of_the_images_modules(ground: Any) -> None:
+    changes = [
+        change("/app/__pycache__/given.cpython-311.pyc", "added"),
+        change("/app/__pycache__/mine.cpython-311.pyc", "added"),
+        change("/app/mine.py", "added"),
+        change("/usr/lib/python3.11/__pycache__/os.cpython-311.pyc", "added"),
+    ]
+    plan = classify(changes, ground())
+    assert set(plan.revert) == {changes[0].path, changes[3].path}
+
+
+# --- shadows ----------------------------------------------------------------------------------------------------------
+
+
+def test_added_commands_are_asked_about(ground: Any) -> None:
+    changes = [
+        change("/root/.local/bin/cat", "added", mode=0o755),
+        change("/usr/local/bin/data", "added", mode=0o644),
+        change("/usr/local/bin/link", "added", "link", 0o777, target="/app/x"),
+        change("/usr/local/bin/tool", "added", mode=0o755),
+        change("/app/bin/cat", "added", mode=0o755),
+    ]
+    plan = classify(sorted(changes, key=lambda c: c.path), ground())
+    assert plan.commands == ["/root/.local/bin/cat", "/usr/local/bin/link", "/usr/local/bin/tool"]
+    assert classify([changes[4]], ground(path=("/app/bin", *PATH))).commands == ["/app/bin/cat"]
+
+
+def test_names_that_cannot_be_ordered_are_not_asked_about(ground: Any) -> None:
+    plan = classify([change("/usr/local/bin/a\nremove usr", "added", mode=0o4755)], ground())
+    assert not plan.commands and not plan.setuid and len(plan.revert) == 1
+    plan = classify([change("/usr/local/lib/liba\n.so", "added", mode=0o4755)], ground())
+    assert not plan.libraries and not plan.setuid
+
+
+@pytest.mark.parametrize(
+    ("path", "test", "instruction", "reverted"),
+    [
+        ("/usr/local/bin/curl", "curl -s x", "Do it.", True),
+        ("/usr/local/bin/curl", "curl -s x", "Install curl.", False),
+        ("/usr/local/bin/curl", "wget x", "Do it.", False),
+        ("/usr/local/bin/greet", "greet", "Do it.", False),
+        ("/usr/bin/curl", "curl -s x", "Do it.", False),
+        ("/usr/bin/curl", "apt-get install -y curl; curl -s x", "Do it.", True),
+        ("/usr/bin/curl", "apt-get install -y curl; dpkg -l nginx", "Do it.", False),
+        ("/usr/local/bin/python3.13", "uvx -p 3.13 pytest", "Do it.", True),
+        ("/usr/local/bin/python3.13", "uvx -p 3.13 pytest", "Install Python 3.13.", False),
+    ],
+)
+def test_tools_that_the_tests_bring(ground: Any, path: str, test: str, instruction: str, reverted: bool) -> None:
+    changes = [change(path, "added", mode=0o755), change("/var/lib/dpkg/status")]
+    plan = classify(changes, ground(test=f"#!/bin/bash\n{test}\n", instruction=instruction))
+    assert (path in plan.revert) is reverted
+    assert ("/var/lib/dpkg/status" in plan.revert) is (reverted and path.startswith("/usr/bin"))
+
+
+def test_libraries_and_modules_are_asked_about(ground: Any) -> None:
+    changes = [
+        change("/app/lib/libc.so.6", "added"),
+        change("/opt/new", "added", "dir"),
+        change("/opt/new/libc.so.6", "added"),
+        change(f"{SITE}/numpy.libs/libx.so.1", "added"),
+        change("/usr/lib/python3.11/json/decoder", "added", "dir"),
+        change("/usr/local/lib/libc.so.6", "added"),
+        change("/usr/local/share/perl/5.36.0/strict.pm", "added"),
+    ]
+    plan = classify(sorted(changes, key=lambda c: c.path), ground())
+    assert plan.libraries == ["/usr/local/lib/libc.so.6"]
+    searched = classify(changes[:1], ground(library_path=("/app/lib",)))
+    assert searched.libraries == ["/app/lib/libc.so.6"]
+    assert plan.modules["/usr/lib/python3.11/json/decoder"][0] == "/usr/lib/python3.11/json/decoder.py"
+    assert "/usr/share/perl/5.36/strict.pm" in plan.modules["/usr/local/share/perl/5.36.0/strict.pm"]
+
+
+def test_setuid(ground: Any) -> None:
+    plan = classify([change("/app/x", "added", mode=0o4755), change("/srv/y", mode=0o2755)], ground())
+    assert plan.setuid == ["/app/x", "/srv/y"] and {f.action for f in plan.findings} == {"disarmed"}
+
+
+# --- configuration of tools -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "named", "variable"),
+    [
+        ("/root/.config/pip/pip.conf", "pip.conf", "PIP_CONFIG_FILE"),
+        ("/root/.npmrc", ".npmrc", "NPM_CONFIG_USERCONFIG"),
+        ("/root/.curlrc", "~/.curlrc", "CURL_HOME"),
+        ("/root/.wgetrc", "wgetrc", "WGETRC"),
+        ("/root/.config/uv/uv.toml", "uv.toml", "UV_CONFIG_FILE"),
+        ("/root/.cache/uv/wheels/x", ".cache/uv", "UV_CACHE_DIR"),
+        ("/root/.local/share/uv/python/x", ".local/share/uv", "UV_PYTHON_INSTALL_DIR"),
+        ("/app/.Rprofile", ".Rprofile", "R_PROFILE_USER"),
+    ],
+)
+def test_a_tool_is_told_to_look_elsewhere(ground: Any, path: str, named: str, variable: str) -> None:
+    plan = classify([change(path, "added")], ground())
+    assert not plan.revert and variable in plan.env and codes(plan, path) == ["tool-config"]
+    assert [c.path for c in plan.agents] == [path]
+    spoken_of = classify([change(path, "added")], ground(instruction=f"Edit {named} as you like."))
+    assert not spoken_of.env and not spoken_of.findings
+    assert path in classify([change(path, "modified")], ground()).revert
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/root/.sqliterc", ".sqliterc"),
+        ("/root/.cargo/config.toml", ".cargo/config.toml"),
+        ("/etc/apt/sources.list.d/x.list", "/etc/apt/sources.list.d"),
+        ("/etc/resolv.conf", "resolv.conf"),
+        ("/etc/pam.d/su", "/etc/pam.d/su"),
+        ("/etc/environment", "/etc/environment"),
+        ("/etc/ssl/openssl.cnf", "openssl.cnf"),
+    ],
+)
+def test_configuration_without_a_switch_is_put_back(ground: Any, path: str, named: str) -> None:
+    assert path in classify([change(path)], ground()).revert
+    assert not classify([change(path)], ground(test=f"#!/bin/bash\ngrep x {named}\n")).revert
+
+
+def test_alternatives(ground: Any) -> None:
+    switched = change("/etc/alternatives/awk", "modified", "link", 0o777, target="/srv/awk")
+    assert classify([switched], ground()).revert
+    assert not classify([switched], ground(instruction="Use update-alternatives.")).revert
+    new = change("/etc/alternatives/java", "added", "link", 0o777, target="/opt/jdk/bin/java")
+    assert not classify([new], ground()).revert
+
+
+def test_hosts_and_loader_cache_are_merged(ground: Any) -> None:
+    plan = classify([change("/etc/hosts"), change("/etc/ld.so.cache")], ground())
+    assert plan.hosts and plan.relink and set(plan.revert) == {"/etc/hosts", "/etc/ld.so.cache"} and not plan.findings
+
+
+def test_name_service_only_with_a_library_of_the_agent(ground: Any) -> None:
+    edited = change("/etc/nsswitch.conf")
+    assert not classify([edited], ground()).revert
+    library = change("/usr/lib/x86_64-linux-gnu/libnss_x.so.2", "added")
+    assert edited.path in classify([edited, library], ground()).revert
+
+
+def test_package_sources_of_the_image(ground: Any) -> None:
+    assert classify([change("/opt/wheels/pytest-99-py3-none-any.whl", "added")], ground()).revert
+    assert not classify([change("/app/dist/x-1-py3-none-any.whl", "added")], ground()).revert
+    assert not classify(
+        [change("/opt/wheels/x-1-py3-none-any.whl", "added")], ground(instruction="Put it in /opt/wheels.")
+    ).revert
+
+
+# --- git --------------------------------------------------------------------------------------------------------------
+
+
+def test_git_hooks(ground: Any) -> None:
+    hook = change("/app/.git/hooks/post-checkout", "added", mode=0o755)
+    assert classify([hook], ground()).revert
+    assert not classify([hook], ground(instruction="Write a git hook.")).revert
+    own = [change("/srv/x.git", "added", "dir"), change("/srv/x.git/hooks/post-receive", "added", mode=0o755)]
+    assert not classify(own, ground()).revert
+    react = change("/app/src/hooks/use-auth", "added")
+    assert not classify([react], ground()).revert
+    assert classify([change("/app/.git/config"), change("/root/.gitconfig", "added")], ground()).git_configs == [
+        "/app/.git/config",
+        "/root/.gitconfig",
+    ]
+
+
+def test_files_that_the_task_provided_are_not_the_agents(ground: Any) -> None:
+    given = change("/app/conftest.py", "added")
+    assert not classify([given], ground(provided=frozenset({given.path}))).agents
+
+
+def test_cost_grows_with_the_number_of_changes_and_not_faster(ground: Any) -> None:
+    import sys
+
+    def calls(count: int) -> int:
+        """How many functions are called for that many changes: the same on every machine."""
+        named = (change(f"{SITE}/pkg{n % 200}/module{n}.py", "added", size=n) for n in range(count))
+        changes = sorted(named, key=lambda c: c.path)
+        seen = 0
+
+        def count_calls(frame: Any, event: str, arg: Any) -> None:
+            nonlocal seen
+            seen += event == "call"
+
+        sys.setprofile(count_calls)
+        try:
+            assert len(classify(changes, ground()).agents) == count
+        finally:
+            sys.setprofile(None)
+        return seen
+
+    assert calls(4000) < 2.5 * calls(2000)

@@ -1,0 +1,125 @@
+"""The harmless half of files that also hold power; and what an author's text says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchflow_core.verify import texts
+from benchflow_core.verify.author import AuthorText
+from benchflow_core.verify.findings import Finding, as_json
+from benchflow_core.verify.shadows import shadowing
+
+
+def test_path_lines() -> None:
+    text = "# note\n/srv/code\nimport os; os.system('x')\nimport\tsys\n\n../rel\nimportant_folder\n"
+    assert texts.path_lines(text) == ["/srv/code", "../rel", "important_folder"]
+
+
+def test_editable_installs_are_read_as_data() -> None:
+    line = "import __editable___demo_0_1_finder; __editable___demo_0_1_finder.install()"
+    assert texts.editable_modules(f"# x\n{line}\n") == ["__editable___demo_0_1_finder"]
+    assert texts.editable_modules(line + "; import evil") == []
+    source = "import os\nMAPPING: dict[str, str] = {'demo': '/app/demo', 'bad': 3, 'rel': 'x'}\nNAMESPACES = {}\n"
+    assert texts.editable_places(source) == {"demo": "/app/demo"}
+    for bad in ("MAPPING = os.environ", "MAPPING = {", "MAPPING = " + "(" * 500 + ")" * 500, "", "MAPPING: dict"):
+        assert texts.editable_places(bad) == {}
+
+
+def test_hosts() -> None:
+    image = "127.0.0.1 localhost\n"
+    agents = (
+        image
+        + "127.0.0.1 app.internal packages.somewhere.net # mine\n10.0.0.1 db\n1.2.3.4 files.somewhere.net\n::1 www.example.com\n"
+    )
+    text, left_out = texts.harmless_hosts(agents, image)
+    assert text == image + "127.0.0.1 app.internal\n10.0.0.1 db\n::1 www.example.com\n"
+    assert left_out == ["packages.somewhere.net", "files.somewhere.net"]
+
+
+@pytest.mark.parametrize(
+    ("config", "left_out"),
+    [
+        ("[user]\n\tname = Mary\n[core]\n\teditor = vim\n[alias]\n\tco = checkout\n[safe]\n\tdirectory = *\n", []),
+        ("[core]\n\thooksPath = /srv\n\tautocrlf = false\n", ["core.hookspath"]),
+        ("[core]\n\tfsmonitor\n", ["core.fsmonitor"]),
+        ("[core] fsmonitor = /srv/m\n", ["core.fsmonitor"]),
+        ("[CORE]\nFsMonitor=/srv/m \\\n  more\n[user]\nname=x\n", ["core.fsmonitor"]),
+        ('[filter "x"]\n\tsmudge = sh -c evil\n\trequired = true\n', ["filter.x.smudge"]),
+        ('[filter "lfs"]\n\tsmudge = git-lfs smudge -- %f\n\tclean = git-lfs clean -- %f\n', []),
+        ('[filter "lfs"]\n\tsmudge = git-lfs smudge -- %f; evil\n', ["filter.lfs.smudge"]),
+        ('[url "http://evil/"]\n\tinsteadOf = https://\n', ["url.http://evil/.insteadof"]),
+        ("[include]\n\tpath = /srv/more\n", ["include.path"]),
+        ('[includeIf "gitdir:/"]\n\tpath = /srv/more\n', ["includeif.gitdir:/.path"]),
+        ("[diff]\n\texternal = /srv/d\n", ["diff.external"]),
+        ("[http]\n\tproxy = x\n", ["http.proxy"]),
+    ],
+)
+def test_git_configuration(config: str, left_out: list[str]) -> None:
+    text, found = texts.harmless_git_config(config)
+    assert found == left_out
+    if not left_out:
+        assert text == config
+    else:
+        assert "evil\n" not in text and "/srv" not in text and "insteadOf" not in text
+    if "Mary" in config or "name=x" in config:
+        assert "name" in text
+
+
+def test_shadowing() -> None:
+    found = [
+        "/root/.local/bin/cat",
+        "/usr/local/bin/cat",
+        "/usr/bin/cat",
+        "/usr/local/bin/new",
+        "/usr/bin/late",
+        "/x/late",
+    ]
+    agents = {"/root/.local/bin/cat", "/usr/local/bin/cat", "/usr/local/bin/new", "/x/late"}
+    assert shadowing(sorted(agents), found, agents, ordered=True) == {
+        "/root/.local/bin/cat": "/usr/bin/cat",
+        "/usr/local/bin/cat": "/usr/bin/cat",
+    }
+    assert shadowing(["/x/late"], found, agents, ordered=False) == {"/x/late": "/usr/bin/late"}
+
+
+def test_author_text(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text(
+        "#!/bin/bash -l\napt-get install -y \\\n  curl git\npip install -q pytest==8 'my_lib[x]>=2'\n"
+    )
+    (tmp_path / "blob").write_bytes(b"\0" * 100 + b"secretword")
+    author = AuthorText("Serve on port 8000.", (tmp_path,), "test.sh")
+    assert author.first_line == "#!/bin/bash -l"
+    assert author.tests_install("curl") and author.tests_install("git") and not author.tests_install("cur")
+    assert {"pytest", "my-lib", "pluggy"} <= author.installs and "curl" not in author.installs
+    assert author.tests_use("curl") and not author.tests_use("curlx") and not author.says("secretword")
+    assert author.instruction_names("serve") and not author.instruction_names("curl")
+
+
+@pytest.mark.parametrize(
+    ("test", "port", "expected"),
+    [
+        ("python app.py &\ncurl localhost:8123\n", 8123, True),
+        ("subprocess.Popen(['app', '8123'])\n", 8123, True),
+        ("curl localhost:8123\n", 8123, False),
+        ("python app.py &\ncurl localhost:81234\n", 8123, False),
+        ("app && curl localhost:8123\n", 8123, False),
+        ("python app.py &\ncurl localhost:8000\n", 8000, False),
+    ],
+)
+def test_ports_that_the_tests_serve(tmp_path: Path, test: str, port: int, expected: bool) -> None:
+    (tmp_path / "test.sh").write_text(test)
+    assert AuthorText("Listen on 8000.", (tmp_path,), "test.sh").tests_serve(port) is expected
+
+
+def test_findings_are_summed_up() -> None:
+    findings = [Finding("bytecode", f"/x/{n}", "set-aside", "why") for n in range(100)]
+    rows = as_json([*findings, *findings, Finding("setuid", "/y", "disarmed", "other")])
+    assert len(rows) == 22 and rows[20] == {
+        "code": "bytecode",
+        "path": "and 80 more",
+        "action": "set-aside",
+        "why": "why",
+        "count": 80,
+    }
