@@ -1,0 +1,196 @@
+"""The models of a job: gateways opened once, a key per rollout and purpose, endpoints inside the boxes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from benchflow_core.contracts.common import Usage
+from benchflow_core.contracts.gateways import (
+    Exchange,
+    Gateway,
+    GatewayContext,
+    KeyRequest,
+    ModelEndpoint,
+    ModelTarget,
+    RolloutKey,
+    Wire,
+)
+from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
+from benchflow_core.gateway.choose import Chosen, choose_gateway
+from benchflow_core.gateway.resolve import WIRES, targets_of
+from benchflow_core.gateway.tunnel import Tunnel
+from benchflow_core.plugins import Loaded, Registry
+
+__all__ = ["IssuedModel", "Models", "Purpose"]
+
+Purpose = Literal["agent", "judge", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedModel:
+    """A model with a key of its own. `endpoint` is on the host; `Models.into_box` gives the one inside a box."""
+
+    endpoint: ModelEndpoint
+    key: RolloutKey
+    target: ModelTarget
+    gateway: Loaded
+    purpose: Purpose
+
+    def describe(self) -> dict[str, str]:
+        """For `lock.json` and events: no secret in it."""
+        return {
+            "gateway": self.gateway.name,
+            "provider": self.target.provider,
+            "model": self.target.model,
+            "base_url": self.target.base_url,
+            "client_wire": self.endpoint.wire,
+            "provider_wire": self.target.wire,
+            "purpose": self.purpose,
+            "key_id": self.key.id,
+        }
+
+
+@dataclass
+class _Shown:
+    """A gateway inside one box."""
+
+    sandbox: Sandbox
+    url: str
+    tunnel: Tunnel | None
+
+
+class Models:
+    """One per job and host. Close it, and every key is void and every gateway gone."""
+
+    def __init__(
+        self,
+        plugins: Registry,
+        env: Mapping[str, str],
+        work_dir: Callable[[], Path],
+        *,
+        concurrency: int = 1,
+        gateway: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """`work_dir` is asked for on first use: a job without models leaves no trace. `gateway`: the one to use."""
+        self._plugins = plugins
+        self._env = env
+        self._work_dir = work_dir
+        self._concurrency = concurrency
+        self._name = gateway
+        self._options = dict(options or {})
+        self._gateways: dict[str, Gateway] = {}
+        self._shown: dict[tuple[int, HostEndpoint], _Shown] = {}
+        self._opening = asyncio.Lock()
+        self._showing: dict[int, asyncio.Lock] = {}
+
+    def plan(self, model: str, wires: Sequence[Wire] = WIRES, *, also: Sequence[str] = ()) -> Chosen:
+        """How a model would be reached. Nothing is started: what is wrong with the request is raised here."""
+        return choose_gateway(self._plugins, wires, targets_of(model, self._env, wires, also=also), self._name)
+
+    async def issue(
+        self,
+        model: str,
+        *,
+        rollout: str,
+        wires: Sequence[Wire] = WIRES,
+        purpose: Purpose = "agent",
+        also: Sequence[str] = (),
+        auxiliary: Sequence[str] = (),
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        allow_provider_tools: bool = True,
+    ) -> IssuedModel:
+        """A key for a model. `wires`: what the client speaks, best first (`AgentSpec.wires`).
+
+        `auxiliary` are further models of the same provider and wire that the key opens: for titles and the like.
+        """
+        chosen = self.plan(model, wires, also=also)
+        gateway = await self._open(chosen.gateway)
+        prefix = f"{chosen.target.provider}/"
+        others = tuple(replace(chosen.target, model=name.removeprefix(prefix)) for name in auxiliary)
+        key = await gateway.issue(
+            KeyRequest(
+                rollout=rollout,
+                purpose=purpose,
+                models=(chosen.target, *others),
+                client_wire=chosen.client_wire,
+                max_tokens=max_tokens,
+                max_cost_usd=max_cost_usd,
+                allow_provider_tools=allow_provider_tools,
+            )
+        )
+        url = f"http://{key.endpoint.host}:{key.endpoint.port}"
+        endpoint = ModelEndpoint(url, key.secret, chosen.client_wire, chosen.target.model)
+        return IssuedModel(endpoint, key, chosen.target, chosen.gateway, purpose)
+
+    async def into_box(
+        self, issued: IssuedModel, sandbox: Sandbox, runtimes: Mapping[str, str] | None = None
+    ) -> ModelEndpoint:
+        """The endpoint as the box sees it. Ask again for each session: what was killed meanwhile comes back.
+
+        `runtimes` are those of the image, for boxes that leave the way to the core.
+        """
+        place = (id(sandbox), issued.key.endpoint)
+        async with self._showing.setdefault(id(sandbox), asyncio.Lock()):
+            shown = self._shown.get(place)
+            port = 0
+            if shown is not None and shown.tunnel is not None and not await shown.tunnel.answers():
+                port = shown.tunnel.port
+                await shown.tunnel.close()
+                shown = None
+            if shown is None:
+                shown = self._shown[place] = await _show(sandbox, issued.key.endpoint, runtimes or {}, port)
+        return replace(issued.endpoint, base_url=shown.url)
+
+    async def leave(self, sandbox: Sandbox) -> None:
+        """Take everything of ours out of a box, before it stops. Safe to call again."""
+        mine = [place for place, shown in self._shown.items() if shown.sandbox is sandbox]
+        for shown in [self._shown.pop(place) for place in mine]:
+            if shown.tunnel is not None:
+                await shown.tunnel.close()
+        self._showing.pop(id(sandbox), None)
+
+    async def revoke(self, issued: IssuedModel) -> None:
+        """The key opens nothing any more; its record stays. Safe to call again."""
+        gateway = self._gateways.get(issued.gateway.name)
+        if gateway is not None:
+            await gateway.revoke(issued.key.id)
+
+    async def usage(self, issued: IssuedModel) -> Usage:
+        return await self._gateways[issued.gateway.name].usage(issued.key.id)
+
+    def exchanges(self, issued: IssuedModel) -> AsyncIterator[Exchange]:
+        """Everything the key was used for so far, in order of completion."""
+        return self._gateways[issued.gateway.name].exchanges(issued.key.id)
+
+    async def close(self) -> None:
+        """Safe to call again."""
+        shown, self._shown = list(self._shown.values()), {}
+        gateways, self._gateways = list(self._gateways.values()), {}
+        ends = [s.tunnel.close() for s in shown if s.tunnel is not None]
+        results = await asyncio.gather(*ends, *(g.close() for g in gateways), return_exceptions=True)
+        for problem in results:
+            if isinstance(problem, BaseException):
+                raise problem
+
+    async def _open(self, gateway: Loaded) -> Gateway:
+        async with self._opening:
+            if gateway.name not in self._gateways:
+                folder = self._work_dir() / f"gateway-{gateway.name}"
+                await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+                context = GatewayContext(folder, self._env, self._concurrency, self._options)
+                self._gateways[gateway.name] = await asyncio.to_thread(gateway.spec.open, context)
+            return self._gateways[gateway.name]
+
+
+async def _show(sandbox: Sandbox, endpoint: HostEndpoint, runtimes: Mapping[str, str], port: int) -> _Shown:
+    try:
+        return _Shown(sandbox, (await sandbox.expose_to_box(endpoint)).rstrip("/"), None)
+    except NotImplementedError:
+        tunnel = await Tunnel.open(sandbox, endpoint, runtimes, port=port)
+        return _Shown(sandbox, tunnel.url, tunnel)

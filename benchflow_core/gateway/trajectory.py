@@ -1,0 +1,79 @@
+"""`trajectory/llm_trajectory.jsonl`: every model request of a rollout with what came back, secrets taken out."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import AsyncIterable, Callable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchflow_core.contracts.gateways import Exchange
+from benchflow_core.results.clock import stamp
+from benchflow_core.results.files import cannot_write
+from benchflow_core.results.redact import Redactor
+
+__all__ = ["exchange_json", "write_llm_trajectory"]
+
+
+def exchange_json(exchange: Exchange, purpose: str) -> dict[str, Any]:
+    """One exchange as the file has it."""
+    return {
+        "request": {
+            "timestamp": stamp(exchange.started_at),
+            "method": "POST",
+            "path": exchange.path,
+            "headers": {},
+            "body": exchange.request,
+        },
+        "response": {
+            "timestamp": stamp(exchange.started_at + exchange.duration),
+            "status_code": exchange.status,
+            "headers": {},
+            "body": exchange.response,
+        },
+        "duration_ms": round(exchange.duration * 1000, 3),
+        "usage": asdict(exchange.usage),
+        "error": None if exchange.error is None else {"type": exchange.error_type, "message": exchange.error},
+        "metadata": {
+            "request_model": exchange.requested_model,
+            "provider_model": exchange.returned_model,
+            "call_type": exchange.wire,
+            "streamed": exchange.streamed,
+            "call_purpose": purpose,
+            "key_id": exchange.key_id,
+        },
+    }
+
+
+async def write_llm_trajectory(
+    path: Path, exchanges: AsyncIterable[Exchange], purpose_of: Callable[[Exchange], str], redactor: Redactor
+) -> int:
+    """Write them all, one line each, in place of what was there; one is held at a time. Returns how many."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    count = 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", errors="replace") as file:
+            async for exchange in exchanges:
+                line = json.dumps(exchange_json(exchange, _purpose(purpose_of, exchange)), ensure_ascii=False)
+                file.write(redactor.text(line) + "\n")
+                count += 1
+        temporary.replace(path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    return count
+
+
+def _purpose(purpose_of: Callable[[Exchange], str], exchange: Exchange) -> str:
+    """A plugin's opinion, which must not cost the record."""
+    try:
+        return str(purpose_of(exchange))
+    except Exception:
+        return "unknown"

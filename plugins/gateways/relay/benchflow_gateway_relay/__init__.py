@@ -1,0 +1,1 @@
+"""A gateway that passes model traffic through unchanged and records it."""

@@ -1,0 +1,130 @@
+"""One request on its way through, and what is written down of it."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from benchflow_core.contracts import Exchange, ModelTarget, Usage
+from benchflow_gateway_relay import failures
+from benchflow_gateway_relay.keys import Key, cost_of
+from benchflow_gateway_relay.paths import Route
+from benchflow_gateway_relay.replies import Reply, read_reply
+
+__all__ = ["CLIENT_CLOSED", "Recording"]
+
+_KEPT = 64 * 1024 * 1024
+"""Of an answer. What is longer passes through, but is not put together."""
+_SAID = 500
+CLIENT_CLOSED = 499
+
+
+class Recording:
+    """Collects a copy of what passes; `finish` writes it down, once."""
+
+    def __init__(self, key: Key, route: Route, path: str) -> None:
+        self.key = key
+        self.route = route
+        self.path = path
+        self.started_at = time.time()
+        self.raw = b""
+        self.body: Mapping[str, Any] = {}
+        self.model: str | None = None
+        self.streamed = False
+        self.target: ModelTarget | None = None
+        self.status = CLIENT_CLOSED
+        self.content_type = ""
+        self.encoding = ""
+        self._clock = time.perf_counter()
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._failure: tuple[str, str] | None = None
+
+    def answered(self, status: int, content_type: str, encoding: str) -> None:
+        """The provider's headers are here."""
+        self.status, self.content_type, self.encoding = status, content_type, encoding
+
+    def keep(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size <= _KEPT:
+            self._chunks.append(chunk)
+
+    def failed(self, kind: str, message: str, status: int | None = None) -> None:
+        """The first failure is the one that counts."""
+        if self._failure is None:
+            self._failure = kind, message
+        self.status = status or self.status
+
+    def finish(self) -> None:
+        """To the log. A count of tokens is no exchange."""
+        if self.route.kind != "answer" or self.route.wire is None:
+            return
+        reply = self._reply()
+        kind, message = self._failure or self._judge(reply) or (None, None)
+        if kind == "client_gone" and self.status == 200 and reply.ended:
+            kind = message = None  # it had all it wanted
+        usage = self._usage(reply, kind)
+        exchange = Exchange(
+            key_id=self.key.id,
+            started_at=self.started_at,
+            duration=time.perf_counter() - self._clock,
+            wire=self.route.wire,
+            path=self.path,
+            request={},
+            response=reply.response,
+            status=self.status,
+            usage=usage,
+            requested_model=self.model,
+            returned_model=reply.model,
+            streamed=self.streamed,
+            error=None if message is None else message[:_SAID],
+            error_type=kind,
+        )
+        if self.target is not None:
+            self.key.count(usage, estimate=(len(self.raw) + self._size) // 3)
+        self.key.log.append(exchange, self.raw if self.body else b"{}")
+
+    def _reply(self) -> Reply:
+        assert self.route.wire is not None
+        if self._size > _KEPT or not self._chunks:
+            return Reply(None, Usage(), None, False)
+        raw = _decoded(b"".join(self._chunks), self.encoding)
+        return read_reply(self.route.wire, raw, events=self.content_type.startswith("text/event-stream"))
+
+    def _judge(self, reply: Reply) -> tuple[str, str] | None:
+        """What the provider's answer says of itself."""
+        if not 200 <= self.status < 300:
+            said = failures.message_of(reply.response)
+            return failures.of_status(self.status, reply.response), f"HTTP {self.status}: {said}".rstrip(": ")
+        if self._size > _KEPT:
+            return None
+        if reply.response is None:
+            return "not_a_model_api", f"HTTP {self.status} with {self.content_type or 'no content'}, not an answer"
+        if (kind := failures.of_answer(reply.response)) is not None:
+            return kind, failures.message_of(reply.response)
+        if not reply.ended and self.streamed:
+            return "stream_cut", "the stream ended before the answer did"
+        return None
+
+    def _usage(self, reply: Reply, failure: str | None) -> Usage:
+        """Unknown stays unknown; what never reached a model, or was refused there, used nothing."""
+        if self.target is None:
+            return Usage(requests=0)
+        if reply.usage.source == "unavailable":
+            spent = failure in (None, "client_gone", "revoked", "stream_cut")
+            return Usage(requests=1, complete=not spent)
+        if reply.usage.cost_usd is None:
+            return replace(reply.usage, cost_usd=cost_of(reply.usage, self.target.prices))
+        return reply.usage
+
+
+def _decoded(raw: bytes, encoding: str) -> bytes:
+    if encoding not in ("gzip", "deflate"):
+        return raw
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(raw, _KEPT)
+    except zlib.error:
+        return raw

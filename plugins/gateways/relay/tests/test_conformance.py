@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import pytest
+
+from benchflow_core.testing import GatewayConformance
+
+
+class TestRelay(GatewayConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "relay"
