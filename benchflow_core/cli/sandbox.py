@@ -1,0 +1,147 @@
+"""`bench sandbox`: the installed sandboxes, what runs in them, and a shell in a task's box."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchflow_core.cli.completion import plugin_name, task_path
+from benchflow_core.cli.lazy import LazyGroup
+from benchflow_core.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from benchflow_core.plugins import Loaded
+
+__all__ = ["cleanup", "sandbox"]
+
+
+@click.group("sandbox", cls=LazyGroup)
+def sandbox() -> None:
+    """List sandboxes and boxes, remove what was left behind, open a shell."""
+
+
+@click.command("list")
+@click.option("--boxes", is_flag=True, help="List what exists in each instead: live boxes and what was left behind.")
+@click.pass_obj
+def list_sandboxes(ui: Ui, boxes: bool) -> None:
+    """Installed sandboxes, with what they can do here."""
+    from benchflow_core.plugins import registry
+
+    loaded = registry().all("sandbox")
+    if boxes:
+        _list_boxes(ui, loaded)
+        return
+    rows = [_describe(s) for s in loaded]
+
+    def text() -> None:
+        ui.table(
+            ["SANDBOX", "AVAILABLE", "RANK", "SUMMARY", "NOTE"],
+            [
+                [
+                    r["name"],
+                    "yes" if r["available"] else "no",
+                    str(r["rank"] if r["rank"] is not None else "-"),
+                    r["summary"],
+                    r["reason"],
+                ]
+                for r in rows
+            ],
+        )
+
+    ui.emit(rows, text)
+
+
+@click.command("cleanup")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed.")
+@click.option("--sandbox", "only", shell_complete=plugin_name("sandbox"), help="Only in this sandbox.")
+@click.pass_obj
+def cleanup(ui: Ui, dry_run: bool, only: str | None) -> None:
+    """Remove boxes, images and folders that a dead run left behind. What a live run uses is never touched."""
+    from benchflow_core.cli.running import run_async
+    from benchflow_core.plugins import registry
+    from benchflow_core.rollout.leases import reap_dead
+
+    chosen = [registry().get("sandbox", only)] if only else registry().all("sandbox")
+    rows = run_async(reap_dead(chosen, dry_run=dry_run))
+
+    def text() -> None:
+        verb = "would remove" if dry_run else "removed"
+        for row in rows:
+            done = verb if row["error"] is None else "could not remove"
+            why = f": {row['error']}" if row["error"] else ""
+            ui.out(f"{done} {row['sandbox']} {row['kind']} {row['id']}{why}")
+        if not rows:
+            ui.out("Nothing was left behind.")
+
+    ui.emit(rows, text)
+    if any(row["error"] for row in rows):
+        raise SystemExit(1)
+
+
+@click.command("shell")
+@click.argument("task", type=click.Path(exists=True, file_okay=False), shell_complete=task_path)
+@click.option(
+    "--sandbox",
+    "-e",
+    "name",
+    shell_complete=plugin_name("sandbox"),
+    help="Where; without it the best-ranked that answers.",
+)
+@click.option(
+    "--allow-substitute", is_flag=True, help="Use the sandbox's own files where it cannot have the task's image."
+)
+@click.option("-c", "--command", help="Run this instead of an interactive shell.")
+@click.pass_obj
+def shell(ui: Ui, task: str, name: str | None, allow_substitute: bool, command: str | None) -> None:
+    """Open a shell in a task's box. The box is removed when the shell ends."""
+    from benchflow_core.cli.running import run_async
+    from benchflow_core.cli.shell import open_shell
+
+    raise SystemExit(run_async(open_shell(ui, task, name, allow_substitute=allow_substitute, command=command)))
+
+
+sandbox.add_command(list_sandboxes)
+sandbox.add_command(cleanup)
+sandbox.add_command(shell)
+
+
+def _describe(loaded: Loaded) -> dict[str, Any]:
+    from benchflow_core.rollout.plan import sandbox_capabilities
+
+    found = loaded.spec.available()
+    return {
+        "name": loaded.name,
+        "available": found.ok,
+        "reason": found.reason,
+        "remedy": found.remedy,
+        "rank": loaded.spec.default_rank,
+        "summary": loaded.spec.summary,
+        "capabilities": sorted(sandbox_capabilities(loaded)) if found.ok else [],
+        "threat_model": loaded.spec.threat_model,
+        "distribution": f"{loaded.distribution} {loaded.version}",
+    }
+
+
+def _list_boxes(ui: Ui, loaded: list[Loaded]) -> None:
+    from benchflow_core.cli.running import run_async
+    from benchflow_core.rollout.leases import all_leases
+
+    rows = run_async(all_leases(loaded))
+
+    def text() -> None:
+        ui.table(
+            ["SANDBOX", "KIND", "ID", "OWNER", "JOB"],
+            [
+                [
+                    r["sandbox"],
+                    r["kind"],
+                    r["id"],
+                    {True: "alive", False: "dead", None: "unknown"}[r["owner_alive"]],
+                    r["labels"].get("job", ""),
+                ]
+                for r in rows
+            ],
+        )
+
+    ui.emit(rows, text)

@@ -1,0 +1,1 @@
+"""What decides the next prompt: scenes, users, loops, each a driver."""

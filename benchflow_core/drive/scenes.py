@@ -1,0 +1,92 @@
+"""Scenes are authoring sugar: roles take turns. They are lowered to a flat list of steps before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchflow_core.errors import ConfigurationError
+
+__all__ = ["DriveStep", "Role", "Scene", "Turn", "compile_scenes_to_steps"]
+
+
+@dataclass(frozen=True)
+class Role:
+    """Who speaks: an agent with its model and limits."""
+
+    name: str
+    agent: str
+    model: str | None = None
+    reasoning_effort: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout_sec: float | None = None
+    """Of one turn."""
+    idle_timeout_sec: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The agent plugin's own."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One prompt to one role. No prompt: the task's instruction."""
+
+    role: str
+    prompt: str | None = None
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One region of interaction. Sessions live through it and end with it."""
+
+    name: str = "default"
+    roles: Sequence[Role] = ()
+    turns: Sequence[Turn] = ()
+
+    @classmethod
+    def single(
+        cls,
+        *,
+        agent: str,
+        model: str | None = None,
+        reasoning_effort: str | None = None,
+        prompts: Sequence[str | None] | None = None,
+        role_name: str = "agent",
+        **role: Any,
+    ) -> Scene:
+        """One role, one turn per prompt."""
+        who = Role(role_name, agent, model, reasoning_effort, **role)
+        return cls(roles=[who], turns=[Turn(role_name, p) for p in (prompts or [None])])
+
+
+@dataclass(frozen=True)
+class DriveStep:
+    """One turn in its place. `ends_scene`: another scene follows, and every agent process is killed before it."""
+
+    name: str
+    scene: str
+    role: str
+    prompt: str | None
+    ends_scene: bool = False
+
+
+def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
+    """`scene-i-turn-j-role`, in order. A turn of a role its scene does not have is refused here."""
+    steps = []
+    for i, scene in enumerate(scenes, 1):
+        known = [role.name for role in scene.roles]
+        if not known:
+            raise ConfigurationError(f"scene '{scene.name}' has no roles.", remedy="Give it at least one role.")
+        if len(set(known)) != len(known):
+            raise ConfigurationError(f"scene '{scene.name}' names a role twice: {', '.join(known)}.")
+        turns = list(scene.turns) or [Turn(known[0])]
+        for j, turn in enumerate(turns, 1):
+            if turn.role not in known:
+                raise ConfigurationError(
+                    f"turn {j} of scene '{scene.name}' is for role '{turn.role}', which the scene does not have.",
+                    remedy=f"Roles there: {', '.join(known)}.",
+                )
+            name = f"scene-{i}-turn-{j}-{turn.role}"
+            ends = j == len(turns) and i < len(scenes)
+            steps.append(DriveStep(name, scene.name, turn.role, turn.prompt, ends_scene=ends))
+    return steps

@@ -1,0 +1,102 @@
+"""Repeating a rollout from its `lock.json`, and saying where this machine differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchflow_core import __version__
+from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation.config import EvaluationConfig
+from benchflow_core.evaluation.job import Evaluation, Listener
+from benchflow_core.plugins import registry
+from benchflow_core.results.files import read_json
+from benchflow_core.task import task_digest
+
+__all__ = ["reproduction"]
+
+
+def reproduction(
+    rollout: Path, jobs_dir: Path, *, allow_drift: bool, listener: Listener, warn: Callable[[str], None]
+) -> tuple[Evaluation, list[str]]:
+    """A job of one rollout with the locked settings, and what differs. Drift is refused unless it is allowed."""
+    lock = _read(rollout)
+    task = Path(lock["task"]["path"])
+    if not task.is_dir():
+        raise ConfigurationError(
+            f"the task of this rollout is no longer at {task}.",
+            remedy=f"Put it back; its digest is {lock['task']['digest']}.",
+        )
+    drift = _drift(lock, task)
+    if drift and not allow_drift:
+        raise ConfigurationError(
+            f"not the same any more: {'; '.join(drift)}.", remedy="Restore them, or add --allow-drift."
+        )
+    job = Evaluation([task], jobs_dir, _config(lock), listener=listener, warn=warn)
+    return job, drift
+
+
+def _read(rollout: Path) -> dict[str, Any]:
+    path = rollout / "lock.json"
+    try:
+        lock: dict[str, Any] = read_json(path)
+        lock["task"]["path"], lock["roles"], lock["drive"]["prompts"]
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"{rollout} has no lock.json.", remedy="Name the folder of a finished rollout."
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} is not a lock file: {error}.") from error
+    return lock
+
+
+def _drift(lock: dict[str, Any], task: Path) -> list[str]:
+    found = []
+    if lock["core"]["version"] != __version__:
+        found.append(f"core was {lock['core']['version']}, is {__version__}")
+    for stamp in lock["plugins"]:
+        if not stamp["distribution"]:
+            continue
+        now = registry().get(stamp["kind"], f"{stamp['distribution']}::{stamp['name']}")
+        if (now.distribution, now.version) != (stamp["distribution"], stamp["version"]):
+            before = f"{stamp['distribution']} {stamp['version']}"
+            found.append(f"{stamp['kind']} {stamp['name']} was {before}, is {now.distribution} {now.version}")
+    digest = task_digest(task)
+    if digest != lock["task"]["digest"]:
+        found.append(f"task {lock['task']['name']} was {lock['task']['digest'][:19]}…, is {digest[:19]}…")
+    return found
+
+
+def _config(lock: dict[str, Any]) -> EvaluationConfig:
+    settings, limits, sandbox = lock["settings"], lock["limits"], lock["sandbox"]
+    return EvaluationConfig(
+        scenes=_scenes(lock),
+        sandbox=sandbox["name"],
+        sandbox_options=sandbox["options"],
+        sandbox_user=settings["sandbox_user"],
+        sandbox_setup_timeout=limits["setup"],
+        agent_options=settings["agent_options"],
+        agent_idle_timeout=limits["idle"],
+        timeout=limits["agent_timeout"],
+        permissions=settings["permissions"],
+        isolation=lock["verification"]["isolation"],
+        allow_substitute=settings["allow_substitute"],
+        allow_env=settings["allow_env"],
+        base_image_override=settings["base_image_override"],
+        concurrency=1,
+    )
+
+
+def _scenes(lock: dict[str, Any]) -> list[Scene]:
+    """The prompts as they were rendered, in their scenes."""
+    roles = [Role(name, **value) for name, value in lock["roles"].items()]
+    scenes: list[Scene] = []
+    for prompt in lock["drive"]["prompts"]:
+        turn = Turn(prompt["role"], prompt["prompt"])
+        if scenes and scenes[-1].name == prompt["scene"]:
+            scenes[-1] = Scene(prompt["scene"], roles, [*scenes[-1].turns, turn])
+        else:
+            scenes.append(Scene(prompt["scene"], roles, [turn]))
+    return scenes or [Scene("default", roles, [Turn(roles[0].name)])]

@@ -1,0 +1,1 @@
+"""What is written: layout, atomic writers, the event log, readers, metrics."""

@@ -1,0 +1,99 @@
+"""`events.jsonl`: everything that happened, append-only, one versioned line each. All other views derive from it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchflow_core.results.clock import stamp
+from benchflow_core.results.files import cannot_write
+from benchflow_core.results.redact import Redactor
+
+__all__ = ["EVENT_VERSION", "EventLog"]
+
+EVENT_VERSION = 1
+_FLUSH_EVERY = 0.25
+"""Seconds a line may wait in memory: a kill loses at most this much, a flood costs no system call per line."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
+class EventLog:
+    """One writer per rollout. Memory does not grow with the number of events."""
+
+    def __init__(
+        self, path: Path, redactor: Redactor, on_event: Callable[[dict[str, Any]], None] | None = None
+    ) -> None:
+        self.path = path
+        self._redactor = redactor
+        self._on_event = on_event
+        self._started = time.monotonic()
+        self._flushed = self._started
+        self._seq = 0
+        self._broken = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="utf-8", errors="replace", buffering=1 << 16)
+        except OSError as error:
+            raise cannot_write(path, error) from error
+
+    @property
+    def count(self) -> int:
+        return self._seq
+
+    def write(
+        self,
+        kind: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        scene: str | None = None,
+        role: str | None = None,
+        turn: int | None = None,
+        session: str | None = None,
+    ) -> dict[str, Any]:
+        """Append one event and return it as written."""
+        clock = time.monotonic()
+        self._seq += 1
+        event: dict[str, Any] = {
+            "v": EVENT_VERSION,
+            "seq": self._seq,
+            "time": stamp(time.time()),
+            "at": round(clock - self._started, 6),
+            "kind": kind,
+        }
+        for name, value in (("scene", scene), ("role", role), ("turn", turn), ("session", session)):
+            if value is not None:
+                event[name] = value
+        event["data"] = data or {}
+        if not self._broken:
+            self._append(self._redactor.text(_encode(event)), clock)
+        if self._on_event is not None:
+            self._on_event(event)
+        return event
+
+    def _append(self, line: str, clock: float) -> None:
+        """The first failure is raised; after it nothing is written, so that tearing down is not held up."""
+        try:
+            self._file.write(f"{line}\n")
+            if clock - self._flushed > _FLUSH_EVERY:
+                self.flush()
+        except OSError as error:
+            self._broken = True
+            raise cannot_write(self.path, error) from error
+
+    def flush(self) -> None:
+        self._flushed = time.monotonic()
+        if not self._file.closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Safe to call again."""
+        try:
+            self._file.close()
+        except OSError as error:
+            if not self._broken:
+                self._broken = True
+                raise cannot_write(self.path, error) from error

@@ -1,0 +1,89 @@
+"""Where everything lies: `jobs/<job>/<rollout>/…`, as the documents promise."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["RolloutDir", "job_name", "rollout_name"]
+
+
+def job_name() -> str:
+    """`2026-11-16__02-30-00`, in UTC."""
+    return time.strftime("%Y-%m-%d__%H-%M-%S", time.gmtime())
+
+
+def rollout_name(task: str) -> str:
+    """`<task>__<8 hex>`: readable first, unique always."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", task).strip("-.")[:64] or "task"
+    return f"{readable}__{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutDir:
+    """The files of one rollout."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.json"
+
+    @property
+    def result(self) -> Path:
+        return self.root / "result.json"
+
+    @property
+    def timing(self) -> Path:
+        return self.root / "timing.json"
+
+    @property
+    def prompts(self) -> Path:
+        return self.root / "prompts.json"
+
+    @property
+    def rewards(self) -> Path:
+        return self.root / "rewards.jsonl"
+
+    @property
+    def sandbox(self) -> Path:
+        return self.root / "sandbox.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock.json"
+
+    @property
+    def events(self) -> Path:
+        return self.root / "events.jsonl"
+
+    @property
+    def trajectory(self) -> Path:
+        return self.root / "trajectory" / "acp_trajectory.jsonl"
+
+    @property
+    def llm_trajectory(self) -> Path:
+        return self.root / "trajectory" / "llm_trajectory.jsonl"
+
+    @property
+    def agent(self) -> Path:
+        return self.root / "agent"
+
+    @property
+    def verifier(self) -> Path:
+        return self.root / "verifier"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.root / "artifacts"
+
+    @property
+    def steps(self) -> Path:
+        return self.root / "steps"
+
+    def agent_log(self, agent: str) -> Path:
+        """The agent's stderr: hyphens become underscores."""
+        return self.agent / (re.sub(r"[^A-Za-z0-9_.]+", "_", agent) + ".txt")

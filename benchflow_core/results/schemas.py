@@ -1,0 +1,238 @@
+"""The published shapes of what we write, as pydantic models: for JSON Schemas, for tests, and for readers.
+
+Nothing imports this while a rollout runs. `bench schema NAME` prints one; `docs/schemas/` has them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field  # noqa: TID253
+
+__all__ = ["SCHEMAS", "json_schema"]
+
+
+class Shape(BaseModel):
+    """Unknown keys are refused: a field that is not published is not written."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Plugin(Shape):
+    kind: str
+    name: str
+    distribution: str
+    version: str
+
+
+class ErrorInfo(Shape):
+    kind: Literal["infrastructure", "provider", "agent", "verifier", "task", "configuration", "cancelled"]
+    code: str
+    message: str
+    remedy: str | None
+    retryable: bool
+    details: dict[str, Any]
+
+
+class AgentResult(Shape):
+    n_tool_calls: int
+    n_skill_invocations: int
+    n_prompts: int
+    n_input_tokens: int | None
+    n_output_tokens: int | None
+    n_cache_read_tokens: int | None
+    n_cache_creation_tokens: int | None
+    total_tokens: int | None = Field(description="null when no usage was captured")
+    cost_usd: float | None
+    usage_source: str
+    usage_details: dict[str, Any]
+
+
+class FinalMetrics(Shape):
+    total_prompt_tokens: int | None
+    total_completion_tokens: int | None
+    total_cost_usd: float | None
+
+
+class StepResult(Shape):
+    name: str
+    rewards: dict[str, float] | None
+    error: ErrorInfo | None
+    verifier_error: ErrorInfo | None = None
+
+
+class Result(Shape):
+    """`result.json`. The outcome is derived from `rewards` and the two error channels, never stored."""
+
+    schema_version: Literal["1.0"]
+    task_name: str
+    rollout_name: str
+    job_name: str
+    attempt: int
+    trial: int
+    rewards: dict[str, float] | None = Field(description="`rewards.reward` is the score; null: unscored, never a zero")
+    agent: str
+    agent_name: str
+    model: str | None
+    sandbox: str
+    sandbox_id: str | None
+    image_fidelity: Literal["exact", "substituted"]
+    n_tool_calls: int
+    n_skill_invocations: int
+    n_prompts: int
+    agent_result: AgentResult
+    final_metrics: FinalMetrics
+    error: str | None
+    error_category: str | None
+    error_info: ErrorInfo | None
+    verifier_error: str | None
+    verifier_error_category: str | None
+    verifier_error_info: ErrorInfo | None
+    verifier_isolation: Literal["fresh", "shared", "separate"] | None
+    findings: list[dict[str, Any]]
+    flags: list[str]
+    tests: list[dict[str, Any]]
+    notices: list[str]
+    step_results: list[StepResult]
+    started_at: AwareDatetime
+    finished_at: AwareDatetime
+    timing: dict[str, float]
+    scenes: list[dict[str, Any]]
+    roles: dict[str, dict[str, Any]]
+    task_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    source: dict[str, Any] | None
+    dataset_name: str | None = None
+    dataset_version: str | None = None
+    plugins: list[Plugin]
+    core_version: str
+
+
+class Config(Shape):
+    """`config.json`: what was asked for."""
+
+    schema_version: Literal["1.0"]
+    task_path: str
+    agent: str
+    model: str | None
+    reasoning_effort: str | None
+    environment: str = Field(description="the older word for sandbox")
+    sandbox: str
+    sandbox_options: dict[str, str]
+    sandbox_user: str | None
+    sandbox_setup_timeout: float
+    agent_env: dict[str, str] = Field(description="without variables whose name says secret")
+    agent_options: dict[str, str]
+    agent_idle_timeout_sec: float | None
+    timeout_sec: float | None
+    permissions: Literal["allow", "reject", "ask"]
+    isolation: str | None
+    verify: bool
+    allow_substitute: bool
+    allow_env: list[str]
+    base_image_override: str | None
+    driver: str
+    scenes: list[dict[str, Any]]
+    roles: dict[str, dict[str, Any]]
+    attempt: int
+    trial: int
+    task_digest: str
+    source: dict[str, Any] | None
+    started_at: AwareDatetime
+    plugins: list[Plugin]
+    core_version: str
+    dataset_name: str | None = None
+    dataset_version: str | None = None
+
+
+class Timing(Shape):
+    """`timing.json`, in seconds."""
+
+    schema_version: Literal["1.0"]
+    total: float
+    environment_setup: float | None = None
+    agent_setup: float | None = None
+    agent_execution: float | None = None
+    verifier: float | None = None
+
+
+class SandboxFile(Shape):
+    """`sandbox.json`."""
+
+    schema_version: Literal["1.0"]
+    sandbox_id: str | None
+    provider: str
+    created_at: AwareDatetime
+
+
+class Event(Shape):
+    """One line of `events.jsonl`."""
+
+    v: Literal[1]
+    seq: int
+    time: AwareDatetime
+    at: float = Field(description="seconds since the rollout began, monotonic")
+    kind: str
+    scene: str | None = None
+    role: str | None = None
+    turn: int | None = None
+    session: str | None = None
+    data: Any
+
+
+class Lock(BaseModel):
+    """`lock.json`: what another lab needs to repeat the rollout."""
+
+    schema_version: Literal["1.0"]
+    core: dict[str, str]
+    plugins: list[Plugin]
+    agents: dict[str, dict[str, Any]]
+    task: dict[str, Any]
+    image: dict[str, Any] | None
+    sandbox: dict[str, Any]
+    host: dict[str, Any]
+    verification: dict[str, Any]
+    drive: dict[str, Any]
+    roles: dict[str, dict[str, Any]]
+    limits: dict[str, float | None]
+    settings: dict[str, Any]
+    concurrency: int
+    started_at: AwareDatetime
+    finished_at: AwareDatetime
+
+
+class Summary(BaseModel):
+    """`summary.json` of a job."""
+
+    schema_version: Literal["1.0"]
+    job_name: str
+    total: int
+    passed: int
+    failed: int
+    errored: int
+    verifier_errored: int
+    scored: int
+    coverage: float
+    score: str
+    score_ratio: float
+    score_bounds: tuple[float, float]
+    mean_reward: float | None
+    error_categories: dict[str, int]
+    image_fidelity: dict[str, int]
+    verifier_isolation: dict[str, int]
+    elapsed_sec: float
+
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "config": Config,
+    "event": Event,
+    "lock": Lock,
+    "result": Result,
+    "sandbox": SandboxFile,
+    "summary": Summary,
+    "timing": Timing,
+}
+"""By the name of the file, without its ending."""
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name].model_json_schema()}

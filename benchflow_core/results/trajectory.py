@@ -1,0 +1,125 @@
+"""The ACP trajectory, derived from the event log: chunks joined, tool calls merged with their updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["Counts", "trajectory"]
+
+_CHUNKS = {
+    "agent_message_chunk": "agent_message",
+    "agent_thought_chunk": "agent_thought",
+    "user_message_chunk": "user_message",
+}
+_WHERE = ("scene", "role", "turn", "session")
+_NEW_CALL: Mapping[str, Any] = {"kind": "other", "title": "", "status": "pending", "content": []}
+_CALL_FIELDS = {
+    "kind": "kind",
+    "title": "title",
+    "status": "status",
+    "content": "content",
+    "rawInput": "raw_input",
+    "rawOutput": "raw_output",
+    "locations": "locations",
+}
+
+
+def trajectory(events: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """Entries in the order they began. One turn's are held at a time: a call is whole only when its turn is over."""
+    turn = _Turn()
+    for event in events:
+        kind, data = event["kind"], event.get("data") or {}
+        if kind in _CHUNKS:
+            turn.say(event, _CHUNKS[kind], _text_of(data))
+        elif kind in ("tool_call", "tool_call_update", "permission_request"):
+            turn.call(event, data)
+        elif kind == "turn_started":
+            yield from turn.end()
+            yield {"type": "user_message", "text": data.get("prompt", ""), **_place(event)}
+        elif kind == "turn_finished":
+            yield from turn.end()
+        elif kind in ("error", "notice", "plan", "usage_update"):
+            turn.entries.append({"type": kind, **data, **_place(event)})
+    yield from turn.end()
+
+
+class _Turn:
+    """What has been said and done since the prompt."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self._calls: dict[str, dict[str, Any]] = {}
+        self._text: list[str] = []
+
+    def end(self) -> Iterable[dict[str, Any]]:
+        self._close_text()
+        entries, self.entries, self._calls = self.entries, [], {}
+        return entries
+
+    def say(self, event: Mapping[str, Any], kind: str, text: str) -> None:
+        last = self.entries[-1] if self.entries and self._text else None
+        if last is None or last["type"] != kind or any(last.get(k) != event.get(k) for k in _WHERE):
+            self._close_text()
+            self.entries.append({"type": kind, "text": "", **_place(event)})
+        self._text.append(text)
+
+    def _close_text(self) -> None:
+        """Parts are joined once: a long message in small chunks costs no more than a short one in one."""
+        if self._text:
+            last = next(e for e in reversed(self.entries) if e["type"] in _CHUNKS.values())
+            last["text"] = "".join(self._text)
+            self._text = []
+
+    def call(self, event: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+        """An update may come without its call: a permission request is then all there is of it."""
+        update = data.get("toolCall") if event["kind"] == "permission_request" else data
+        if not isinstance(update, Mapping):
+            return
+        self._close_text()
+        call_id = str(update.get("toolCallId", f"call-{len(self._calls) + 1}"))
+        call = self._calls.get(call_id)
+        if call is None:
+            call = self._calls[call_id] = {"type": "tool_call", "tool_call_id": call_id, **_NEW_CALL, **_place(event)}
+            self.entries.append(call)
+        for source, target in _CALL_FIELDS.items():
+            if update.get(source) is not None:
+                call[target] = update[source]
+        if call["status"] in ("completed", "failed"):
+            call["finished"] = event.get("time")
+
+
+def _text_of(data: Mapping[str, Any]) -> str:
+    content = data.get("content")
+    if isinstance(content, Mapping):
+        return str(content.get("text") or f"[{content.get('type', 'content')}]")
+    return str(data.get("text", ""))
+
+
+def _place(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {"time": event.get("time"), **{k: event[k] for k in _WHERE if k in event}}
+
+
+class Counts:
+    """Running totals a result needs, so that nobody reads the log again."""
+
+    __slots__ = ("_calls", "prompts", "skills")
+
+    def __init__(self) -> None:
+        self._calls: set[str] = set()
+        self.skills = 0
+        self.prompts = 0
+
+    @property
+    def tool_calls(self) -> int:
+        return len(self._calls)
+
+    def see(self, event: Mapping[str, Any]) -> None:
+        kind, data = event["kind"], event.get("data") or {}
+        if kind == "turn_started":
+            self.prompts += 1
+        elif kind in ("tool_call", "tool_call_update"):
+            key = f"{event.get('session')}:{event.get('turn')}:{data.get('toolCallId')}"
+            if key not in self._calls:
+                self._calls.add(key)
+                self.skills += data.get("kind") == "skill"

@@ -1,0 +1,91 @@
+"""Bringing out what a box holds: the agent's logs and the declared artifacts, best effort, with a manifest."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from benchflow_core.contracts.sandboxes import Sandbox
+from benchflow_core.contracts.tasks import Artifact, CollectHook
+from benchflow_core.errors import InfrastructureError
+from benchflow_core.results.files import write_json
+from benchflow_core.results.redact import Redactor
+
+__all__ = ["collect_artifacts", "collect_logs", "run_collect_hooks"]
+
+_ALWAYS = Artifact("/logs/artifacts")
+
+
+async def collect_logs(sandbox: Sandbox, target: Path, redactor: Redactor) -> None:
+    """`/logs/agent` into the rollout's `agent/` folder."""
+    try:
+        await sandbox.download("/logs/agent", target)
+    except (FileNotFoundError, InfrastructureError):
+        return
+    redactor.tree(target)
+
+
+async def run_collect_hooks(sandbox: Sandbox, hooks: Sequence[CollectHook]) -> None:
+    """The main service first, as Harbor does; a failing hook is no failure of the rollout."""
+    for hook in sorted(hooks, key=lambda h: h.service != "main"):
+        await sandbox.exec(
+            ("sh", "-c", hook.command), user=hook.user, timeout=hook.timeout, service=hook.service, max_output=65536
+        )
+
+
+async def collect_artifacts(
+    sandbox: Sandbox, artifacts: Sequence[Artifact], workdir: str, target: Path, redactor: Redactor
+) -> None:
+    """Each at its absolute path below `target`, or at its destination; the first claimant of a place wins."""
+    manifest, taken = [], set()
+    for artifact in (_ALWAYS, *artifacts):
+        source = artifact.source if artifact.source.startswith("/") else f"{workdir}/{artifact.source}"
+        place = target / (artifact.destination or source.lstrip("/"))
+        entry: dict[str, Any] = {
+            "source": artifact.source,
+            "destination": str(place.relative_to(target)),
+            "service": artifact.service,
+            "exclude": list(artifact.exclude),
+        }
+        if place in taken:
+            entry["status"] = "skipped"
+        else:
+            taken.add(place)
+            entry |= await _fetch(sandbox, source, place, artifact)
+        manifest.append(entry)
+    if any(e["status"] == "ok" for e in manifest) or artifacts:
+        redactor.tree(target)
+        write_json(target / "manifest.json", manifest)
+
+
+async def _fetch(sandbox: Sandbox, source: str, place: Path, artifact: Artifact) -> dict[str, Any]:
+    try:
+        await sandbox.download(source, place, service=artifact.service)
+    except FileNotFoundError:
+        return {"status": "failed", "reason": "not there"}
+    except InfrastructureError as error:
+        return {"status": "failed", "reason": error.message}
+    if place.is_dir():
+        _drop_excluded(place, artifact.exclude)
+        if not any(place.iterdir()):
+            _remove_empty(place)
+            return {"type": "directory", "status": "empty"}
+        return {"type": "directory", "status": "ok"}
+    return {"type": "file", "status": "ok"}
+
+
+def _remove_empty(folder: Path) -> None:
+    """A folder that holds nothing, and the parents that were made for it alone."""
+    with suppress(OSError):
+        for path in (folder, *folder.parents):
+            path.rmdir()
+
+
+def _drop_excluded(root: Path, patterns: Sequence[str]) -> None:
+    for path in sorted(root.rglob("*"), reverse=True) if patterns else ():
+        relative = PurePosixPath(path.relative_to(root).as_posix())
+        if any(relative.match(p) or relative.match(f"{p}/**") for p in patterns):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,0 +1,63 @@
+"""What a driver holds: the rollout seen as an episode of prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
+from benchflow_core.contracts.gateways import ModelEndpoint
+from benchflow_core.contracts.sandboxes import AccessView, Sandbox
+from benchflow_core.contracts.tasks import Task
+from benchflow_core.errors import CapabilityMissing, ConfigurationError
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["RolloutEpisode"]
+
+
+class RolloutEpisode:
+    """`contracts.drivers.Episode` over a live rollout."""
+
+    def __init__(self, rollout: Rollout) -> None:
+        self._rollout = rollout
+
+    @property
+    def task(self) -> Task:
+        return self._rollout.plan.task
+
+    @property
+    def roles(self) -> Sequence[str]:
+        return list(self._rollout.plan.roles)
+
+    @property
+    def sandbox(self) -> Sandbox:
+        return self._rollout.sandbox
+
+    async def prompt(
+        self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
+    ) -> TurnRecord:
+        if view is not None:
+            raise CapabilityMissing("access views of a role are not enforced by this core.")
+        return await self._rollout.prompt(role, text, scene=scene)
+
+    async def end_scene(self) -> None:
+        await self._rollout.disconnect()
+
+    async def soft_verify(self) -> SoftVerdict:
+        return await self._rollout.soft_verify()
+
+    async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
+        raise CapabilityMissing("serving an application into the box needs a driver host, which this core lacks.")
+
+    def reward(
+        self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None
+    ) -> None:
+        self._rollout.record.reward(value, "process", source, step_index=step, meta=dict(meta or {}))
+
+    async def model(self, purpose: str) -> ModelEndpoint:
+        return await self._rollout.model(purpose)
+
+    async def solution(self) -> str | None:
+        raise ConfigurationError("oracle access was not granted to this rollout.")

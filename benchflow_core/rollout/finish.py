@@ -1,0 +1,167 @@
+"""What a rollout writes at its start and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core import __version__
+from benchflow_core.contracts import events as ev
+from benchflow_core.contracts.common import Usage
+from benchflow_core.results.clock import now
+from benchflow_core.results.files import write_json, write_jsonl
+from benchflow_core.results.redact import secret_names
+from benchflow_core.rollout.lock import lock_of
+from benchflow_core.rollout.result import RolloutResult
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["add_usage", "new_result", "sum_usage", "usage_json", "write_config", "write_result"]
+
+CONFIG_VERSION = "1.0"
+
+
+def new_result(rollout: Rollout) -> RolloutResult:
+    config, plan = rollout.config, rollout.plan
+    first = next(iter(plan.roles.values()))
+    dataset = config.dataset or {}
+    return RolloutResult(
+        task_name=plan.task.path.name,
+        rollout_name=rollout.name,
+        job_name=rollout.job,
+        agent=first.agent,
+        model=first.model,
+        sandbox=plan.sandbox.name,
+        rollout_dir=rollout.dir,
+        task_digest=plan.digest,
+        source=dict(config.source_provenance) if config.source_provenance else None,
+        dataset_name=dataset.get("name"),
+        dataset_version=dataset.get("version"),
+        plugins=plan.plugins(),
+        core_version=__version__,
+        attempt=config.attempt,
+        trial=config.trial,
+        scenes=[{"scene": s.scene, "role": s.role, "prompt": s.prompt} for s in plan.steps],
+        roles={name: {"agent": r.agent, "model": r.model} for name, r in plan.roles.items()},
+    )
+
+
+def write_config(rollout: Rollout) -> None:
+    """`config.json`: what was asked for. Secrets are left out by name here and by value everywhere."""
+    config, result = rollout.config, rollout.result
+    hidden = set(secret_names(config.agent_env))
+    value: dict[str, Any] = {
+        "schema_version": CONFIG_VERSION,
+        "task_path": str(config.task_path),
+        "agent": result.agent,
+        "model": result.model,
+        "reasoning_effort": config.reasoning_effort,
+        "environment": result.sandbox,
+        "sandbox": result.sandbox,
+        "sandbox_options": dict(config.sandbox_options),
+        "sandbox_user": config.sandbox_user,
+        "sandbox_setup_timeout": config.sandbox_setup_timeout,
+        "agent_env": {k: v for k, v in config.agent_env.items() if k not in hidden},
+        "agent_options": dict(config.agent_options),
+        "agent_idle_timeout_sec": config.agent_idle_timeout,
+        "timeout_sec": config.timeout,
+        "permissions": config.permissions,
+        "isolation": config.isolation,
+        "verify": config.verify,
+        "allow_substitute": config.allow_substitute,
+        "allow_env": list(config.allow_env),
+        "base_image_override": config.base_image_override,
+        "driver": rollout.plan.driver.name,
+        "scenes": result.scenes,
+        "roles": result.roles,
+        "attempt": config.attempt,
+        "trial": config.trial,
+        "task_digest": result.task_digest,
+        "source": result.source,
+        "started_at": result.started_at,
+        "plugins": result.plugins,
+        "core_version": __version__,
+    }
+    if result.dataset_name:
+        value |= {"dataset_name": result.dataset_name, "dataset_version": result.dataset_version}
+    write_json(rollout.record.dir.config, _clean(rollout, value))
+
+
+def write_result(rollout: Rollout, seconds: float) -> None:
+    """Everything that is derived, then `result.json` last: where it exists, the rollout is finished."""
+    result, record = rollout.result, rollout.record
+    result.finished_at = now()
+    result.timing["total"] = seconds
+    result.timing = {key: round(value, 3) for key, value in result.timing.items()}
+    counts = record.counts
+    result.n_tool_calls, result.n_skill_invocations, result.n_prompts = counts.tool_calls, counts.skills, counts.prompts
+    if (
+        rollout.error is not None
+        and rollout.error.code in ("agent_timeout", "agent_crashed")
+        and result.rewards is None
+    ):
+        _nothing_left(rollout)
+    value = _clean(rollout, result.to_json())
+    record.event("rollout_finished", {"rewards": result.rewards, "error": result.error, "outcome": result.outcome})
+    record.finish()
+    folder = record.dir
+    write_json(folder.timing, {"schema_version": CONFIG_VERSION, **result.timing})
+    write_json(folder.prompts, _clean(rollout, [p["prompt"] for p in record.prompts]))
+    write_jsonl(folder.rewards, record.rewards)
+    write_json(
+        folder.sandbox,
+        {
+            "schema_version": CONFIG_VERSION,
+            "sandbox_id": result.sandbox_id,
+            "provider": result.sandbox,
+            "created_at": result.started_at,
+        },
+    )
+    write_json(folder.lock, _clean(rollout, lock_of(rollout)))
+    write_json(folder.result, value)
+    record.tell(ev.RolloutFinished, rollout=rollout, result=value)
+
+
+def _nothing_left(rollout: Rollout) -> None:
+    """The agent failed on its own account and left nothing that could be verified: that is a zero, and flagged."""
+    if rollout.config.verify and rollout.result.verifier_error is None:
+        rollout.result.rewards = {"reward": 0.0}
+        rollout.result.flags.append("nothing-left-to-verify")
+
+
+def _clean(rollout: Rollout, value: Any) -> Any:
+    """Secret values out of everything that is written."""
+    if isinstance(value, str):
+        return rollout.host.redactor.text(value)
+    if isinstance(value, Mapping):
+        return {key: _clean(rollout, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(rollout, item) for item in value]
+    return value
+
+
+def usage_json(usage: Usage | None) -> dict[str, Any] | None:
+    return asdict(usage) if usage is not None else None
+
+
+def add_usage(rollout: Rollout, role: str, usage: Usage | None) -> None:
+    """Sum what agents report themselves, per role and in all; what nobody reported stays unknown."""
+    if usage is None:
+        return
+    details = rollout.result.usage_details.setdefault("by_role", {})
+    before = Usage(**details[role]) if role in details else Usage()
+    details[role] = asdict(sum_usage(before, usage))
+    rollout.result.usage = sum_usage(rollout.result.usage, usage)
+
+
+def sum_usage(a: Usage, b: Usage) -> Usage:
+    """What nobody reported stays unknown."""
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd", "requests")
+    both = {n: _plus(getattr(a, n), getattr(b, n)) for n in names}
+    return replace(b, complete=a.complete and b.complete, **both)
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b

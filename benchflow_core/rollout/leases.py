@@ -1,0 +1,57 @@
+"""What exists in the sandboxes, and removing what a dead run left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from benchflow_core.contracts.sandboxes import Lease
+from benchflow_core.plugins import Loaded
+
+__all__ = ["all_leases", "reap_dead"]
+
+
+async def all_leases(sandboxes: Sequence[Loaded]) -> list[dict[str, Any]]:
+    return [
+        {"sandbox": s.name, **asdict(lease)}
+        for s in sandboxes
+        if s.spec.available().ok
+        async for lease in s.spec.list_leases()
+    ]
+
+
+async def reap_dead(sandboxes: Sequence[Loaded], *, dry_run: bool) -> list[dict[str, Any]]:
+    """Every lease whose owner is dead, or that outlived its term where that cannot be known."""
+    rows = []
+    for sandbox in sandboxes:
+        if sandbox.spec.reap is None or not sandbox.spec.available().ok:
+            continue
+        for lease in [lease async for lease in sandbox.spec.list_leases()]:
+            if _dead(lease):
+                rows.append(
+                    {
+                        "sandbox": sandbox.name,
+                        "kind": lease.kind,
+                        "id": lease.id,
+                        "error": await _reap(sandbox, lease, dry_run),
+                    }
+                )
+    return rows
+
+
+def _dead(lease: Lease) -> bool:
+    if lease.owner_alive is not None:
+        return not lease.owner_alive
+    return lease.expires_at is not None and lease.expires_at < time.time()
+
+
+async def _reap(sandbox: Loaded, lease: Lease, dry_run: bool) -> str | None:
+    if dry_run:
+        return None
+    try:
+        await sandbox.spec.reap(lease)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None

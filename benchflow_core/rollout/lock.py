@@ -1,0 +1,102 @@
+"""`lock.json`: what another lab needs to repeat a rollout. `bench eval reproduce` reads only this file."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core import __version__
+from benchflow_core.results.clock import now
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["LOCK_VERSION", "lock_of"]
+
+LOCK_VERSION = "1.0"
+
+
+def lock_of(rollout: Rollout) -> dict[str, Any]:
+    """Versions and hashes of everything that took part, the settings in force, and the circumstances."""
+    config, plan, result = rollout.config, rollout.plan, rollout.result
+    return {
+        "schema_version": LOCK_VERSION,
+        "written_at": now(),
+        "core": {"version": __version__, "python": platform.python_version()},
+        "plugins": plan.plugins(),
+        "agents": {name: _agent(a) for name, a in plan.agents.items()},
+        "task": {
+            "name": plan.task.name,
+            "version": plan.task.version,
+            "digest": plan.digest,
+            "path": str(plan.task.path.resolve()),
+            "format": plan.task.format,
+            "source": result.source,
+        },
+        "image": _image(rollout),
+        "sandbox": {
+            "name": plan.sandbox.name,
+            "options": dict(config.sandbox_options),
+            "capabilities": sorted(plan.capabilities),
+            "network": asdict(plan.task.environment.network),
+            "resources": asdict(plan.task.environment.resources),
+        },
+        "host": {
+            "platform": platform.platform(),
+            "machine": platform.machine(),
+            "cpus": os.cpu_count(),
+            "load": list(os.getloadavg()),
+        },
+        "verification": {"isolation": result.isolation, "findings": result.findings, "asked": config.isolation},
+        "drive": {"driver": plan.driver.name, "params": dict(config.driver_params), "prompts": rollout.record.prompts},
+        "roles": {
+            name: {
+                "agent": r.agent,
+                "model": r.model,
+                "reasoning_effort": r.reasoning_effort,
+                "options": dict(r.options),
+            }
+            for name, r in plan.roles.items()
+        },
+        "limits": {
+            "agent_timeout": config.timeout,
+            "task_agent_timeout": plan.task.agent_timeout,
+            "verifier_timeout": plan.task.verifier.timeout,
+            "idle": config.agent_idle_timeout,
+            "setup": config.sandbox_setup_timeout,
+        },
+        "settings": {
+            "agent_options": dict(config.agent_options),
+            "sandbox_user": config.sandbox_user,
+            "permissions": config.permissions,
+            "allow_substitute": config.allow_substitute,
+            "allow_env": list(config.allow_env),
+            "base_image_override": config.base_image_override,
+        },
+        "concurrency": rollout.host.concurrency,
+        "attempt": config.attempt,
+        "trial": config.trial,
+        "started_at": result.started_at,
+        "finished_at": result.finished_at,
+        "seconds": result.timing.get("total"),
+    }
+
+
+def _agent(agent: Any) -> dict[str, Any]:
+    layers = [layer.key for layer in agent.spec.layers]
+    return {**agent.stamp(), "agent_version": agent.spec.version, "layers": layers}
+
+
+def _image(rollout: Rollout) -> dict[str, Any] | None:
+    image = rollout.started_image
+    if image is None:
+        return None
+    return {
+        "ref": image.ref,
+        "digest": image.digest,
+        "fidelity": image.fidelity,
+        "workdir": image.workdir,
+        "runtimes": dict(image.runtimes),
+    }

@@ -1,0 +1,120 @@
+"""What has to be settled between the plan and a box that an agent may enter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchflow_core.contracts.sandboxes import StartRequest
+from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError, TaskError
+from benchflow_core.results.redact import secret_names
+from benchflow_core.rollout import boxes
+from benchflow_core.task import resolve_env
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = [
+    "agent_limit",
+    "allowed_host_vars",
+    "disappeared",
+    "hide_secrets",
+    "ready_agent",
+    "ready_box",
+    "solution_env",
+    "start_request",
+    "typed",
+    "verifier_env",
+]
+
+
+def allowed_host_vars(rollout: Rollout) -> dict[str, str]:
+    """The host variables that the user lets the task read; secrets from now on."""
+    env = rollout.host.env
+    granted = {name: env[name] for name in rollout.config.allow_env if name in env}
+    rollout.host.redactor.add(granted.values())
+    return granted
+
+
+def hide_secrets(rollout: Rollout) -> None:
+    """Secrets given to agents are hidden in everything that is written, as those of the environment are."""
+    for env in (rollout.config.agent_env, *(role.env for role in rollout.plan.roles.values())):
+        rollout.host.redactor.add(env[name] for name in secret_names(env))
+
+
+def start_request(rollout: Rollout) -> StartRequest:
+    env = rollout.plan.task.environment
+    return StartRequest(
+        name=f"{rollout.job}/{rollout.name}",
+        env=resolve_env(env.env, rollout.host_vars, where="environment.env"),
+        workdir=env.workdir,
+        resources=env.resources,
+        network=env.network,
+        labels={"job": rollout.job, "rollout": rollout.name, "purpose": "agent"},
+    )
+
+
+async def ready_box(rollout: Rollout) -> None:
+    """Folders, the instruction, the task's own set-up, the health gate."""
+    sandbox, task = rollout.sandbox, rollout.plan.task
+    for notice in (*rollout.image.notices, *sandbox.info.notices):
+        rollout.notice(notice)
+    rollout.result.sandbox_id = sandbox.info.id
+    rollout.result.image_fidelity = rollout.image.fidelity
+    await boxes.make_folders(sandbox, rollout.workdir)
+    if task.environment.upload_context and task.environment.context:
+        await sandbox.upload(task.environment.context, rollout.workdir)
+    if task.instruction:
+        await boxes.put_text(sandbox, task.instruction, "/instruction.md")
+    for source, target in rollout.config.uploads.items():
+        if not Path(source).exists():
+            raise ConfigurationError(f"upload '{source}' does not exist.")
+        await sandbox.upload(Path(source), target)
+    for command in task.environment.setup:
+        await boxes.run_setup(sandbox, command, {})
+    if task.environment.healthcheck:
+        await boxes.wait_healthy(sandbox, task.environment.healthcheck)
+
+
+async def ready_agent(rollout: Rollout) -> None:
+    """The agent's user and home, the caller's hooks, and the network as the agent's phase wants it."""
+    sandbox, task = rollout.sandbox, rollout.plan.task
+    user = rollout.config.sandbox_user or (rollout.step.agent_user if rollout.step else None) or task.agent_user
+    rollout.agent_user = user or rollout.image.user
+    if rollout.config.sandbox_user:
+        await boxes.ensure_user(sandbox, rollout.config.sandbox_user, rollout.workdir)
+    rollout.agent_home = await boxes.user_home(sandbox, rollout.agent_user)
+    for hook in rollout.config.pre_agent_hooks:
+        await hook(sandbox)
+    policy = (rollout.step.agent_network if rollout.step else None) or task.agent_network
+    if policy is not None and policy != task.environment.network:
+        await sandbox.set_network(policy)
+
+
+def agent_limit(rollout: Rollout) -> float | None:
+    """Seconds for the agent in this step: the caller's, else the step's, else the task's."""
+    if rollout.config.timeout is not None:
+        return rollout.config.timeout
+    own = rollout.step.agent_timeout if rollout.step else None
+    return own if own is not None else rollout.plan.task.agent_timeout
+
+
+def solution_env(rollout: Rollout) -> dict[str, str]:
+    solution = (rollout.step.solution if rollout.step else None) or rollout.plan.task.solution
+    return resolve_env(solution.env, rollout.host_vars, where="solution.env") if solution else {}
+
+
+def disappeared(rollout: Rollout) -> TaskError:
+    task = rollout.plan.task
+    return TaskError(f"the folder of task '{task.name}' disappeared during the run: {task.path}.")
+
+
+def typed(rollout: Rollout, error: OSError) -> BenchflowError:
+    """A failure of the host's own files, told apart: the task went away, or the host is in trouble."""
+    if not rollout.plan.task.path.is_dir():
+        return disappeared(rollout)
+    return InfrastructureError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + ".", retryable=False)
+
+
+def verifier_env(rollout: Rollout) -> dict[str, str]:
+    return resolve_env(rollout.settings().env, rollout.host_vars, where="verifier.env")

@@ -1,0 +1,157 @@
+"""The result of a rollout, and how an outcome is told from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from benchflow_core.contracts.common import Usage
+
+__all__ = ["RESULT_VERSION", "Outcome", "RolloutResult", "outcome_of"]
+
+RESULT_VERSION = "1.0"
+Outcome = Literal["passed", "failed", "errored", "verifier_errored"]
+
+
+def outcome_of(result: Mapping[str, Any]) -> Outcome:
+    """Derived, never stored. Only a reward of exactly 1 passes; unscored means one side or the other errored."""
+    reward = (result.get("rewards") or {}).get("reward")
+    if reward is not None:
+        return "passed" if reward == 1 else "failed"
+    return "verifier_errored" if result.get("verifier_error") else "errored"
+
+
+@dataclass
+class RolloutResult:
+    """What `result.json` holds, and what Python callers get."""
+
+    task_name: str
+    rollout_name: str
+    agent: str
+    model: str | None
+    sandbox: str
+    rewards: dict[str, float] | None = None
+    """`None`: unscored, a loss of coverage, never a zero."""
+    error: str | None = None
+    error_info: dict[str, Any] | None = None
+    verifier_error: str | None = None
+    verifier_error_info: dict[str, Any] | None = None
+    n_tool_calls: int = 0
+    n_skill_invocations: int = 0
+    n_prompts: int = 0
+    usage: Usage = field(default_factory=Usage)
+    usage_details: dict[str, Any] = field(default_factory=dict)
+    started_at: str = ""
+    finished_at: str = ""
+    timing: dict[str, float] = field(default_factory=dict)
+    isolation: str | None = None
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    tests: list[dict[str, Any]] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    """What a reader of the score must know: `agent-timeout`, `nothing-left-to-verify` …"""
+    step_results: list[dict[str, Any]] = field(default_factory=list)
+    image_fidelity: str = "exact"
+    sandbox_id: str | None = None
+    scenes: list[dict[str, Any]] = field(default_factory=list)
+    roles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    task_digest: str = ""
+    source: dict[str, Any] | None = None
+    dataset_name: str | None = None
+    dataset_version: str | None = None
+    plugins: list[dict[str, str]] = field(default_factory=list)
+    core_version: str = ""
+    attempt: int = 1
+    trial: int = 1
+    job_name: str = ""
+    rollout_dir: Path | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        return outcome_of({"rewards": self.rewards, "verifier_error": self.verifier_error})
+
+    @property
+    def reward(self) -> float | None:
+        return (self.rewards or {}).get("reward")
+
+    @property
+    def trajectory(self) -> list[dict[str, Any]]:
+        """Read from disk on demand: a result in memory stays small."""
+        from benchflow_core.results.files import read_jsonl
+        from benchflow_core.results.layout import RolloutDir
+
+        return list(read_jsonl(RolloutDir(self.rollout_dir).trajectory)) if self.rollout_dir else []
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of `result.json`. No top-level reward, total_tokens or status: each lives in one place."""
+        usage, total = self.usage, _total(self.usage)
+        return {
+            "schema_version": RESULT_VERSION,
+            "task_name": self.task_name,
+            "rollout_name": self.rollout_name,
+            "job_name": self.job_name,
+            "attempt": self.attempt,
+            "trial": self.trial,
+            "rewards": self.rewards,
+            "agent": self.agent,
+            "agent_name": self.agent,
+            "model": self.model,
+            "sandbox": self.sandbox,
+            "sandbox_id": self.sandbox_id,
+            "image_fidelity": self.image_fidelity,
+            "n_tool_calls": self.n_tool_calls,
+            "n_skill_invocations": self.n_skill_invocations,
+            "n_prompts": self.n_prompts,
+            "agent_result": {
+                "n_tool_calls": self.n_tool_calls,
+                "n_skill_invocations": self.n_skill_invocations,
+                "n_prompts": self.n_prompts,
+                "n_input_tokens": usage.input_tokens,
+                "n_output_tokens": usage.output_tokens,
+                "n_cache_read_tokens": usage.cache_read_tokens,
+                "n_cache_creation_tokens": usage.cache_write_tokens,
+                "total_tokens": total,
+                "cost_usd": usage.cost_usd,
+                "usage_source": usage.source,
+                "usage_details": self.usage_details,
+            },
+            "final_metrics": {
+                "total_prompt_tokens": usage.input_tokens,
+                "total_completion_tokens": usage.output_tokens,
+                "total_cost_usd": usage.cost_usd,
+            },
+            "error": self.error,
+            "error_category": (self.error_info or {}).get("code"),
+            "error_info": self.error_info,
+            "verifier_error": self.verifier_error,
+            "verifier_error_category": (self.verifier_error_info or {}).get("code"),
+            "verifier_error_info": self.verifier_error_info,
+            "verifier_isolation": self.isolation,
+            "findings": self.findings,
+            "flags": self.flags,
+            "tests": self.tests,
+            "notices": self.notices,
+            "step_results": self.step_results,
+            "started_at": self.started_at,
+            "finished_at": self.finished_at,
+            "timing": self.timing,
+            "scenes": self.scenes,
+            "roles": self.roles,
+            "task_digest": self.task_digest,
+            "source": self.source,
+            **(
+                {"dataset_name": self.dataset_name, "dataset_version": self.dataset_version}
+                if self.dataset_name
+                else {}
+            ),
+            "plugins": self.plugins,
+            "core_version": self.core_version,
+        }
+
+
+def _total(usage: Usage) -> int | None:
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return None
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)

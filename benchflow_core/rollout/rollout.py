@@ -1,0 +1,384 @@
+"""The phase machine of one rollout. Each phase is a public method; `run()` is their composition."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, Self
+
+from benchflow_core.contracts import events as ev
+from benchflow_core.contracts.agents import SessionEvent
+from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
+from benchflow_core.contracts.gateways import ModelEndpoint
+from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider
+from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
+from benchflow_core.errors import (
+    AgentError,
+    AgentTimeout,
+    BenchflowError,
+    Cancelled,
+    ConfigurationError,
+    ErrorKind,
+    InfrastructureError,
+    SandboxStartError,
+)
+from benchflow_core.results.clock import Stopwatch, now
+from benchflow_core.results.files import read_jsonl
+from benchflow_core.results.layout import job_name, rollout_name
+from benchflow_core.rollout import collect, finish, prepare
+from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.deadline import deadline
+from benchflow_core.rollout.episode import RolloutEpisode
+from benchflow_core.rollout.host import Host
+from benchflow_core.rollout.models import RolloutModels
+from benchflow_core.rollout.observers import ObserverBus
+from benchflow_core.rollout.plan import Plan, make_plan
+from benchflow_core.rollout.record import Record
+from benchflow_core.rollout.result import RolloutResult
+from benchflow_core.rollout.sessions import LiveSession, open_live_session
+from benchflow_core.rollout.steps import run_steps
+from benchflow_core.rollout.turns import run_turn
+from benchflow_core.rollout.verification import run_soft_verify, run_verify
+
+__all__ = ["Rollout"]
+
+_CLEANUP_SECONDS = 120.0
+
+
+class Rollout:
+    """One agent, one task, one box, one score."""
+
+    def __init__(
+        self, config: RolloutConfig, plan: Plan, host: Host, *, owns_host: bool, bus: ObserverBus | None
+    ) -> None:
+        self.config = config
+        self.plan = plan
+        self.host = host
+        self.job = config.job_name or job_name()
+        self.name = config.rollout_name or rollout_name(plan.task.path.name)
+        self.result: RolloutResult = finish.new_result(self)
+        self.phase = "created"
+        self.step: Step | None = None
+        self.error: BenchflowError | None = None
+        self.agent_user: str | None = None
+        self.agent_home = "/root"
+        self.workdir = "/"
+        self.host_vars: dict[str, str] = {}
+        self.turn = 0
+        self.agent_seconds_left: float | None = None
+        self._owns_host = owns_host
+        self._bus = bus
+        self._record: Record | None = None
+        self._provider: SandboxProvider | None = None
+        self._sandbox: Sandbox | None = None
+        self._image: ImageRef | None = None
+        self._live: dict[str, LiveSession] = {}
+        self.models = RolloutModels(self)
+        self._stopwatch = Stopwatch()
+        self._task: asyncio.Task[Any] | None = None
+        self._cancel_reason: str | None = None
+
+    @classmethod
+    async def create(
+        cls,
+        config: RolloutConfig,
+        host: Host | None = None,
+        *,
+        plan: Plan | None = None,
+        bus: ObserverBus | None = None,
+    ) -> Self:
+        """Plan and check; nothing is started and nothing written."""
+        own = host is None
+        host = host or Host()
+        return cls(config, plan or make_plan(config, host.plugins, host.env), host, owns_host=own, bus=bus)
+
+    # --- what phases hold ------------------------------------------------------------------------------
+
+    @property
+    def record(self) -> Record:
+        if self._record is None:
+            raise ConfigurationError("setup() comes first.")
+        return self._record
+
+    @property
+    def sandbox(self) -> Sandbox:
+        if self._sandbox is None:
+            raise ConfigurationError("start() comes first.")
+        return self._sandbox
+
+    @property
+    def provider(self) -> SandboxProvider:
+        if self._provider is None:
+            raise ConfigurationError("start() comes first.")
+        return self._provider
+
+    @property
+    def image(self) -> ImageRef:
+        if self._image is None:
+            raise ConfigurationError("start() comes first.")
+        return self._image
+
+    @property
+    def started_image(self) -> ImageRef | None:
+        return self._image
+
+    @property
+    def dir(self) -> Any:
+        return self.config.jobs_dir / self.job / self.name
+
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        """For observers, from any thread: the event log so far, as far as it is on disk."""
+        return list(read_jsonl(self.record.dir.events))
+
+    def cancel(self, reason: str) -> None:
+        """Ask `run()` to stop; it is torn down as on Ctrl-C."""
+        self._cancel_reason = reason
+        if self._task is not None:
+            self._task.get_loop().call_soon_threadsafe(self._task.cancel)
+
+    # --- phases ----------------------------------------------------------------------------------------
+
+    async def setup(self) -> None:
+        """Make the rollout's folder and write down what is going to happen."""
+        self._record = Record(self.dir, self.job, self.host.redactor, self._bus)
+        self.result.started_at = now()
+        prepare.hide_secrets(self)
+        self.host_vars = prepare.allowed_host_vars(self)
+        finish.write_config(self)
+        self.record.event("rollout_started", {"task": self.result.task_name, "rollout": self.name, "job": self.job})
+        self.record.tell(
+            ev.RolloutStarted,
+            rollout=self,
+            task=self.result.task_name,
+            agent=self.result.agent,
+            model=self.result.model,
+            attempt=self.config.attempt,
+        )
+        for notice in self.plan.notices:
+            self.notice(notice)
+
+    async def start(self) -> None:
+        """Prepare the image with the agent's layers, start the box, make it ready, pass the health gate."""
+        limit = self.plan.task.environment.build_timeout
+        late = f"the box was not up within {limit:g} s."
+        async with self._phase("start", "environment_setup"), deadline(limit, lambda: SandboxStartError(late)):
+            self._provider = await self.host.provider(self.plan.sandbox, self.config.sandbox_options)
+            request = self.plan.image_request(self.config)
+            self._image = await self._provider.prepare(request, self.plan.layers(), self.plan.runtimes())
+            self._sandbox = await self._provider.start(self._image, prepare.start_request(self))
+            self.workdir = self.plan.task.environment.workdir or self._sandbox.info.workdir
+            await prepare.ready_box(self)
+
+    async def install_agent(self) -> None:
+        """The agent's user, files and hooks. Its program is already there: it came as a layer of the image."""
+        limit = self.config.sandbox_setup_timeout
+        late = f"preparing the agent's user and files took longer than {limit:g} s."
+        async with self._phase("install_agent", "agent_setup"), deadline(limit, lambda: InfrastructureError(late)):
+            await prepare.ready_agent(self)
+
+    async def connect(self) -> None:
+        """Open the session of the first role."""
+        await self.connect_as(next(iter(self.plan.roles)))
+
+    async def connect_as(self, role: str) -> None:
+        """Open a role's session, if it is not open."""
+        if role not in self._live:
+            if role not in self.plan.roles:
+                raise ConfigurationError(f"there is no role '{role}'.", remedy=f"Roles: {', '.join(self.plan.roles)}.")
+            self._live[role] = await open_live_session(self, self.plan.roles[role])
+            session = self._live[role].session
+            self.record.event(
+                "session_opened",
+                {"agent": self._live[role].agent.name},
+                role=role,
+                session=session.id if session else None,
+            )
+
+    async def execute(self, prompts: Sequence[str | None] | None = None) -> list[TurnRecord]:
+        """Send prompts to the connected role (`None`: the instruction), within the agent's time."""
+        role = next(iter(self._live), None) or next(iter(self.plan.roles))
+        async with self._agent_time():
+            return [await self.prompt(role, text) for text in (prompts or [None])]
+
+    async def prompt(self, role: str, text: str | None, *, scene: str = "default") -> TurnRecord:
+        """One turn of one role (`None`: the instruction)."""
+        await self.connect_as(role)
+        self.turn += 1
+        return await run_turn(self, self._live[role], self.instruction() if text is None else text, scene)
+
+    async def disconnect(self, *, leave: bool = False) -> None:
+        """Kill every agent process: only the file system carries over. `leave`: what agents started lives on."""
+        live, self._live = list(self._live.values()), {}
+        for session in live:
+            await (session.leave(self.sandbox) if leave else session.close())
+            self.host.redactor.tree(self.record.dir.agent)
+            self.record.event("session_closed", {"agent": session.agent.name}, role=session.role.name)
+
+    async def verify(self) -> Rewards | None:
+        """Verify the box as it stands; the verdict goes into the result."""
+        await self.disconnect(leave=True)
+        await self.models.revoke()
+        async with self._phase("verify", "verifier"):
+            return await run_verify(self)
+
+    async def soft_verify(self) -> SoftVerdict:
+        """Verify between turns: it informs and never scores."""
+        return await run_soft_verify(self)
+
+    async def cleanup(self) -> RolloutResult:
+        """End every process, remove the box, write the result. Safe to call again."""
+        if self.phase == "cleaned":
+            return self.result
+        try:
+            if self._record is not None:
+                await self.disconnect()
+                await self.models.finish()
+            if self._sandbox is not None:
+                await self.host.models.leave(self._sandbox)
+                async with self._phase("cleanup", None):
+                    await self._sandbox.stop()
+        finally:
+            self.phase = "cleaned"
+            if self._owns_host:
+                await self.host.close()
+            if self._record is not None:
+                finish.write_result(self, self._stopwatch.seconds)
+        return self.result
+
+    async def run(self) -> RolloutResult:
+        """The whole life. Expected failures end up typed in the result; cancelling still tears everything down."""
+        self._task = asyncio.current_task()
+        try:
+            await self._live_through()
+        except BenchflowError as error:
+            self.fail(error)
+        except OSError as error:
+            self.fail(prepare.typed(self, error))
+        except asyncio.CancelledError:
+            self.fail(Cancelled(self._cancel_reason or "stopped by the user."))
+            await self._clean_shielded()
+            if self._cancel_reason is None:
+                raise
+            return self.result
+        await self._clean_shielded()
+        return self.result
+
+    # --- parts of run ----------------------------------------------------------------------------------
+
+    async def _live_through(self) -> None:
+        await self.setup()
+        await self.start()
+        await self.install_agent()
+        if self.plan.task.steps:
+            await run_steps(self)
+            return
+        await self.drive()
+        await self.gather()
+        if self.config.verify and self._worth_verifying():
+            await self.verify()
+
+    async def drive(self) -> None:
+        """Let the driver prompt until it is done. An agent's own failure is recorded and verified as it stands."""
+        try:
+            async with self._phase("execute", "agent_execution"), self._agent_time():
+                await self.plan.driver.spec.drive(
+                    RolloutEpisode(self), {"steps": self.plan.steps, **self.config.driver_params}
+                )
+            await self.disconnect(leave=True)
+        except AgentError as error:
+            self.fail(error)
+            self.result.flags.append(error.code.replace("_", "-"))
+        finally:
+            await self.disconnect()
+
+    async def gather(self) -> None:
+        """Logs and artifacts, before the verifier."""
+        with suppress(BenchflowError):
+            await collect.run_collect_hooks(self.sandbox, self.settings().collect)
+        await collect.collect_logs(self.sandbox, self.record.dir.agent, self.host.redactor)
+        await collect.collect_artifacts(
+            self.sandbox, self.plan.task.artifacts, self.workdir, self.record.dir.artifacts, self.host.redactor
+        )
+
+    def _worth_verifying(self) -> bool:
+        return self.error is None or self.error.kind is ErrorKind.AGENT
+
+    async def _clean_shielded(self) -> None:
+        """Cleaning up is not cut short by a second cancellation; only by its own deadline."""
+        work = asyncio.ensure_future(asyncio.wait_for(self.cleanup(), _CLEANUP_SECONDS))
+        while not work.done():
+            try:
+                await asyncio.shield(work)
+            except asyncio.CancelledError:
+                continue
+            except (BenchflowError, TimeoutError) as error:
+                self.fail(
+                    error
+                    if isinstance(error, BenchflowError)
+                    else BenchflowError(f"cleaning up took longer than {_CLEANUP_SECONDS:.0f} s.")
+                )
+        if self._record is not None and not self.record.dir.result.exists():
+            finish.write_result(self, self._stopwatch.seconds)
+
+    @asynccontextmanager
+    async def _phase(self, name: str, timing: str | None) -> AsyncIterator[None]:
+        watch, failed = Stopwatch(), None
+        self.phase = name
+        self.record.event("phase_started", {"phase": name})
+        self.record.tell(ev.PhaseStarted, rollout=self, phase=name)
+        try:
+            yield
+        except BenchflowError as error:
+            failed = error.to_json()
+            raise
+        finally:
+            if timing:
+                self.result.timing[timing] = self.result.timing.get(timing, 0.0) + watch.seconds
+            self.record.event("phase_finished", {"phase": name, "seconds": watch.seconds, "error": failed})
+            self.record.tell(ev.PhaseFinished, rollout=self, phase=name, seconds=watch.seconds, error=failed)
+
+    def _agent_time(self) -> AbstractAsyncContextManager[None]:
+        limit = prepare.agent_limit(self)
+        details = {"reason": "wall-clock", "timeout_sec": limit}
+        return deadline(limit, lambda: AgentTimeout(f"the agent used up its {limit:g} s.", details=details))
+
+    # --- small things ----------------------------------------------------------------------------------
+
+    def heard(self, live: LiveSession, event: SessionEvent) -> None:
+        """One update of a session, into the log."""
+        self.record.event(event.kind, event.data, **live.place)
+
+    def said(self, kind: str, data: Mapping[str, Any]) -> None:
+        """One line of the verifier's for the log."""
+        self.record.event(kind, data)
+
+    def fail(self, error: BenchflowError) -> None:
+        """The first failure is the result's; later ones are events."""
+        if self._record is not None:
+            self.record.event("error", error.to_json())
+        if self.error is None:
+            self.error = error
+            self.result.error = self.host.redactor.text(error.message)
+            self.result.error_info = error.to_json()
+
+    def notice(self, text: str) -> None:
+        if text not in self.result.notices:
+            self.result.notices.append(text)
+            self.record.event("notice", {"text": text})
+
+    def settings(self) -> VerifierSettings:
+        return self.step.verifier if self.step else self.plan.task.verifier
+
+    def instruction(self) -> str:
+        task = self.plan.task
+        text = self.step.instruction if self.step else task.instruction
+        return f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text
+
+    def solution_env(self) -> dict[str, str]:
+        return prepare.solution_env(self)
+
+    async def model(self, purpose: str) -> ModelEndpoint:
+        """For judges and simulated users: a model through the gateway, so that its tokens count."""
+        params = self.settings().params
+        return await self.models.for_host(purpose, params.get("model") or self.result.model)

@@ -1,0 +1,47 @@
+"""Scenes that a task itself asks for. What the user says wins: scenes and prompts replace them, `-a` fills them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchflow_core.contracts.tasks import Task
+from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.errors import CapabilityMissing, ConfigurationError
+from benchflow_core.rollout.config import RolloutConfig
+
+__all__ = ["task_scenes"]
+
+
+def task_scenes(task: Task, config: RolloutConfig) -> list[Scene]:
+    """The task's own scenes, or none. What it asks for and nobody here can play is refused, not left out."""
+    if not task.drive or config.scenes or config.prompts:
+        return []
+    if task.drive.get("user"):
+        raise CapabilityMissing(
+            f"task '{task.name}' wants a simulated user, which no installed driver plays.",
+            remedy="Give the prompts yourself with --prompt.",
+        )
+    return [_scene(task, scene, config) for scene in task.drive.get("scenes", ())]
+
+
+def _scene(task: Task, scene: Mapping[str, Any], config: RolloutConfig) -> Scene:
+    if scene.get("skills_dir"):
+        raise CapabilityMissing(f"scene '{scene['name']}' of task '{task.name}' brings skills, which are not loaded.")
+    roles = [_role(task, role, config) for role in scene["roles"]]
+    return Scene(scene["name"], roles, [Turn(turn["role"], turn["prompt"]) for turn in scene["turns"]])
+
+
+def _role(task: Task, role: Mapping[str, Any], config: RolloutConfig) -> Role:
+    agent = config.agent or role.get("agent")
+    if not agent:
+        raise ConfigurationError(f"role '{role['name']}' of task '{task.name}' names no agent.", remedy="Add -a NAME.")
+    return Role(
+        name=role["name"],
+        agent=agent,
+        model=config.model or role.get("model"),
+        reasoning_effort=config.reasoning_effort or role.get("reasoning_effort"),
+        env=role.get("env") or {},
+        timeout_sec=role.get("timeout_sec"),
+        idle_timeout_sec=role.get("idle_timeout_sec"),
+    )

@@ -1,0 +1,62 @@
+"""One turn: a prompt to a live session, recorded from both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core.contracts import events as ev
+from benchflow_core.contracts.drivers import TurnRecord
+from benchflow_core.errors import AgentError, AgentTimeout
+from benchflow_core.results.clock import Stopwatch
+from benchflow_core.rollout import finish
+from benchflow_core.rollout.deadline import deadline
+from benchflow_core.rollout.record import Record
+from benchflow_core.rollout.sessions import LiveSession
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["run_turn"]
+
+
+async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str) -> TurnRecord:
+    """Events of the turn carry its scene, role, number and session. Its end is recorded however it ends."""
+    assert live.session is not None
+    record, role, number = rollout.record, live.role.name, rollout.turn
+    live.place = {"scene": scene, "role": role, "turn": number, "session": live.session.id}
+    where: dict[str, Any] = {"rollout": rollout, "scene": scene, "role": role, "turn": number}
+    before, calls, watch = record.log.count, record.counts.tool_calls, Stopwatch()
+    record.prompts.append({"scene": scene, "role": role, "turn": number, "prompt": prompt})
+    record.event("turn_started", {"prompt": prompt}, **live.place)
+    record.tell(ev.TurnStarted, prompt=prompt, **where)
+    limit, reason, usage, used = live.role.timeout_sec, "error", None, 0
+    late = f"turn {number} of '{role}' took longer than {limit} s."
+    try:
+        async with deadline(limit, lambda: AgentTimeout(late, details={"reason": "turn", "timeout_sec": limit})):
+            outcome = await live.session.prompt(prompt)
+        reason, usage = outcome.stop_reason, outcome.usage
+    except AgentError as error:
+        raise await rollout.models.turn_failure(live) or error from error
+    finally:
+        used = record.counts.tool_calls - calls
+        said = {"stop_reason": reason, "seconds": watch.seconds, "usage": finish.usage_json(usage)}
+        record.event("turn_finished", said, **live.place)
+        record.tell(ev.TurnFinished, stop_reason=reason, seconds=watch.seconds, n_tool_calls=used, **where)
+    if failure := await rollout.models.turn_failure(live):
+        raise failure
+    finish.add_usage(rollout, role, usage)
+    return TurnRecord(scene, role, number, prompt, outcome, _Slice(record, before), used, usage)
+
+
+class _Slice(Sequence[Mapping[str, Any]]):
+    """A turn's events, read back only when a driver looks at them."""
+
+    def __init__(self, record: Record, since: int) -> None:
+        self._record, self._since, self._until = record, since, record.log.count
+
+    def __len__(self) -> int:
+        return self._until - self._since
+
+    def __getitem__(self, index: Any) -> Any:
+        return [e for e in self._record.slice(self._since) if e["seq"] <= self._until][index]

@@ -1,0 +1,91 @@
+"""A rollout's verification: asking for the verdict, and what it means for the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core.contracts.drivers import SoftVerdict
+from benchflow_core.contracts.tasks import Rewards
+from benchflow_core.errors import ErrorKind
+from benchflow_core.results.certified import is_certified
+from benchflow_core.rollout import prepare
+from benchflow_core.verify import Verdict, VerifyRequest, soft_verify, verify
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["run_soft_verify", "run_verify", "verify_request"]
+
+
+def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
+    start = prepare.start_request(rollout)
+    settings = rollout.settings()
+    return VerifyRequest(
+        task=rollout.plan.task,
+        step=rollout.step,
+        settings=settings,
+        verifier=rollout.plan.verifiers[settings.method],
+        provider=rollout.provider,
+        image=rollout.image,
+        sandbox=rollout.sandbox,
+        capabilities=rollout.plan.capabilities,
+        policy=rollout.config.isolation,
+        start=replace(start, name=f"{start.name}/verifier", labels={**start.labels, "purpose": "verifier"}),
+        env=prepare.verifier_env(rollout),
+        output_dir=output_dir,
+        emit=rollout.said,
+        model=rollout.model,
+        workdir=rollout.workdir,
+    )
+
+
+async def run_verify(rollout: Rollout) -> Rewards | None:
+    """Verify, record, and settle the score by the table of design §6."""
+    target = (
+        rollout.record.dir.verifier
+        if rollout.step is None
+        else rollout.record.dir.steps / rollout.step.name / "verifier"
+    )
+    verdict = await verify(verify_request(rollout, target))
+    rollout.host.redactor.tree(target)
+    if verdict.error is not None and not rollout.plan.task.path.is_dir():
+        raise prepare.disappeared(rollout)
+    _note(rollout, verdict)
+    rewards = verdict.rewards
+    if verdict.error is not None:
+        rollout.record.event("error", verdict.error.to_json())
+        rollout.result.verifier_error = rollout.host.redactor.text(verdict.error.message)
+        rollout.result.verifier_error_info = verdict.error.to_json()
+        if verdict.error.kind is ErrorKind.VERIFIER and is_certified(rollout.host.cache, rollout.plan.digest):
+            rewards = {"reward": 0.0}
+            rollout.result.flags.append("verifier-failed-on-certified-task")
+    if rollout.step is None:
+        rollout.result.rewards = rewards
+    for name, value in (rewards or {}).items():
+        rollout.record.reward(value, "terminal", "verifier", tag=name)
+    return rewards
+
+
+def _note(rollout: Rollout, verdict: Verdict) -> None:
+    result = rollout.result
+    result.isolation = verdict.isolation
+    result.findings += [_as_json(f) for f in verdict.findings]
+    result.tests += [_as_json(t) for t in verdict.tests]
+    for notice in verdict.notices:
+        rollout.notice(notice)
+
+
+def _as_json(value: Any) -> dict[str, Any]:
+    from dataclasses import asdict, is_dataclass
+
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
+
+
+async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
+    rollout.record.event("soft_verify_started")
+    target = rollout.host.work_dir / f"{rollout.name}-soft-{rollout.turn}"
+    verdict = await soft_verify(verify_request(rollout, target))
+    rollout.record.event("soft_verify_finished", {"rewards": verdict.rewards, "error": verdict.error})
+    return verdict

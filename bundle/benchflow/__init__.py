@@ -1,0 +1,37 @@
+"""The public face of BenchFlow: `import benchflow as bf`. Names are imported on first use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from benchflow_core import __version__
+
+_HOME = {
+    "benchflow.runtime": "Agent Environment Runtime RuntimeConfig RuntimeResult run",
+    "benchflow.sdk": "SDK",
+    "benchflow_core.drive.scenes": "Role Scene Turn compile_scenes_to_steps",
+    "benchflow_core.rollout": "Rollout RolloutConfig RolloutResult",
+    "benchflow_core.evaluation": "Evaluation EvaluationConfig EvaluationResult RetryConfig",
+    "benchflow_core.evaluation.metrics": "BenchmarkMetrics collect_metrics",
+    "benchflow.trial_yaml": "rollout_config_from_yaml trial_config_from_yaml",
+    "benchflow.trial": "Trial TrialConfig RunResult",
+    "benchflow.job": "Job JobConfig JobResult",
+    "benchflow_core.errors": "AgentTimeout BenchflowError",
+    "benchflow_core.task": "load_task task_digest",
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = ["__version__", *sorted(_MODULE_OF)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'benchflow' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

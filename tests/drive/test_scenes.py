@@ -1,0 +1,23 @@
+"""The default driver is a plugin like any other."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchflow_core.drive.scenes import DriveStep
+from benchflow_core.testing import DriverConformance
+
+
+class TestScenes(DriverConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "scenes"
+
+    @pytest.fixture
+    def driver_params(self) -> dict[str, object]:
+        return {
+            "steps": [
+                DriveStep("1", "first", "agent", None, ends_scene=True),
+                DriveStep("2", "second", "agent", "Go on."),
+            ]
+        }

@@ -1,0 +1,146 @@
+"""Every calling convention of the documents, against the real engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCHFLOW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def task(examples):
+    return examples / "hello-file"
+
+
+async def test_run_with_a_config(name, task):
+    import benchflow as bf
+    from benchflow.trial import Role, Scene, TrialConfig, Turn
+
+    config = TrialConfig(
+        task_path=Path(task),
+        scenes=[Scene(name="solve", roles=[Role("solver", name("oracle"), "some-model")], turns=[Turn("solver")])],
+        environment=name("local"),
+        sandbox_setup_timeout=120,
+    )
+    assert config.environment == config.sandbox == name("local")
+    result = await bf.run(config)
+    assert result.rewards == {"reward": 1.0}
+    assert result.model == "some-model"
+    assert result.n_tool_calls == 1
+
+
+async def test_run_with_agent_and_environment(name, task):
+    import benchflow as bf
+
+    agent = bf.Agent(name("oracle"), model="m")
+    env = bf.Environment.from_task(str(task), backend=name("local"))
+    result = await bf.run(agent, env, bf.RuntimeConfig(sandbox_setup_timeout=300))
+    assert result.rewards == {"reward": 1.0}
+
+
+async def test_run_with_a_name(name, task):
+    import benchflow as bf
+
+    config = bf.RuntimeConfig(sandbox_setup_timeout=300)
+    result = await bf.run(name("oracle"), task_path=str(task), model="m", config=config)
+    assert result.rewards == {"reward": 1.0} and result.outcome == "passed"
+
+
+async def test_runtime(name, task):
+    from benchflow.runtime import Agent, Environment, Runtime, RuntimeConfig
+
+    env = Environment.from_task(str(task), backend=name("local"))
+    result = await Runtime(env, Agent(name("nop")), config=RuntimeConfig()).execute()
+    assert result.rewards["reward"] == 0
+
+
+async def test_sdk_multi_turn_and_job(name, task, examples):
+    from benchflow import SDK, Job, JobConfig, collect_metrics
+
+    result = await SDK().run(
+        task_path=str(task), agent=name("oracle"), prompts=[None, "Check it."], environment=name("local")
+    )
+    assert result.rewards == {"reward": 1.0} and result.n_prompts == 2
+    job = Job(
+        tasks_dir=str(task),
+        jobs_dir="jobs/tb2",
+        config=JobConfig(agent=name("oracle"), environment=name("local"), concurrency=2),
+    )
+    done = await job.run()
+    assert f"{done.passed}/{done.total} ({done.score:.1%})" == "1/1 (100.0%)"
+    assert collect_metrics("jobs/tb2", benchmark="TB2").summary()["passed"] == 1
+
+
+async def test_phases_by_hand(name, task):
+    from benchflow.trial import Trial, TrialConfig
+
+    trial = await Trial.create(TrialConfig(task_path=task, agent=name("oracle")))
+    await trial.setup()
+    await trial.start()
+    await trial.install_agent()
+    await trial.connect()
+    turns = await trial.execute(prompts=["custom prompt"])
+    await trial.disconnect()
+    rewards = await trial.verify()
+    result = await trial.cleanup()
+    assert turns[0].prompt == "custom prompt" and turns[0].outcome.stop_reason == "end_turn"
+    assert rewards == {"reward": 1.0} == result.rewards
+    assert (result.rollout_dir / "result.json").is_file()
+
+
+async def test_yaml(name, task, tmp_path):
+    import benchflow as bf
+    from benchflow.evaluation import Evaluation
+    from benchflow.trial_yaml import trial_config_from_yaml
+
+    path = tmp_path / "trial.yaml"
+    path.write_text(
+        f"task_dir: {task}\nenvironment: {name('local')}\nconcurrency: 64\nscenes:\n  - name: s\n    roles:\n"
+        f"      - name: solver\n        agent: {name('oracle')}\n    turns:\n      - role: solver\n"
+    )
+    assert (await bf.run(trial_config_from_yaml(path))).rewards == {"reward": 1.0}
+    done = await Evaluation.from_yaml(path).run()
+    assert done.passed == done.total == 1
+
+
+async def test_a_live_session_through_a_scene_and_a_new_one_after_it(name, task, tmp_path):
+    import benchflow as bf
+    from benchflow import Role, RolloutConfig, Scene, Turn
+
+    script = tmp_path / "s.yaml"
+    script.write_text(
+        "turns:\n  - steps:\n      - run: 'echo one >> /app/log'\n  - steps:\n"
+        "      - run: 'echo two >> /app/log; cp /app/log /logs/artifacts/log'\n"
+    )
+    role = Role("a", name("scripted"), options={"script": str(script)})
+    config = RolloutConfig(
+        task, scenes=[Scene("x", [role], [Turn("a", "p"), Turn("a", "q")]), Scene("y", [role], [Turn("a", "r")])]
+    )
+    result = await bf.run(config)
+    assert result.error is None, result.error
+    sessions = [(e["scene"], e["session"]) for e in result.trajectory if e["type"] == "user_message"]
+    assert [scene for scene, _ in sessions] == ["x", "x", "y"]
+    assert sessions[0][1] == sessions[1][1] != sessions[2][1]
+    assert (result.rollout_dir / "artifacts/logs/artifacts/log").read_text() == "one\ntwo\n"
+
+
+async def test_hooks_and_uploads_before_the_agent(name, task, tmp_path):
+    import benchflow as bf
+
+    (tmp_path / "data").write_text("hello")
+    seen = []
+
+    async def hook(sandbox):
+        seen.append((await sandbox.exec(["cat", "/data/in"])).stdout)
+
+    config = bf.RolloutConfig(
+        task, agent=name("nop"), uploads={str(tmp_path / "data"): "/data/in"}, pre_agent_hooks=[hook]
+    )
+    await bf.run(config)
+    assert seen == [b"hello"]

@@ -1,0 +1,115 @@
+"""Writers: append-only, atomic, redacted; and the views derived from the event log."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.results.eventlog import EventLog
+from benchflow_core.results.files import read_jsonl, write_json
+from benchflow_core.results.redact import MARK, Redactor
+from benchflow_core.results.trajectory import Counts, trajectory
+
+
+def test_values_are_redacted_in_every_form_they_take():
+    redactor = Redactor.from_env({"API_KEY": 'pa"ss/word', "HARMLESS": "pa", "SHORT_TOKEN": "abc"})
+    text = json.dumps({"a": 'x pa"ss/word', "b": "pa%22ss%2Fword", "c": "abc pa"})
+    assert redactor.text(text) == json.dumps({"a": f"x {MARK}", "b": MARK, "c": "abc pa"})
+    assert redactor.data(b'\xff pa"ss/word \xfe') == b"\xff " + MARK.encode() + b" \xfe"
+
+
+def test_a_secret_that_holds_another_is_hidden_whole():
+    assert Redactor(["secret", "secret-longer"]).text("secret-longer") == MARK
+
+
+def test_trees_are_cleaned_without_following_links(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("my-secret-value")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(b"\x00my-secret-value\x01")
+    (tree / "link").symlink_to(outside)
+    assert Redactor(["my-secret-value"]).tree(tree) == [tree / "a"]
+    assert (tree / "a").read_bytes() == b"\x00" + MARK.encode() + b"\x01"
+    assert outside.read_text() == "my-secret-value"
+
+
+def test_the_event_log_appends_and_does_not_grow_in_memory(tmp_path):
+    log = EventLog(tmp_path / "deep/events.jsonl", Redactor(["hidden-value"]))
+    tracemalloc.start()
+    for n in range(1000):
+        log.write("update", {"text": "hidden-value", "n": n}, turn=1)
+    before = tracemalloc.get_traced_memory()[0]
+    for n in range(20_000):
+        log.write("update", {"text": "x" * 100, "n": n}, turn=1)
+    assert tracemalloc.get_traced_memory()[0] - before < 200_000
+    tracemalloc.stop()
+    log.close()
+    log.close()
+    rows = list(read_jsonl(log.path))
+    assert len(rows) == 21_000 == rows[-1]["seq"]
+    assert rows[0]["data"] == {"text": MARK, "n": 0}
+
+
+def test_a_line_cut_short_by_a_kill_is_left_out_and_a_broken_one_is_not(tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(b'{"a":1}\n{"a":2')
+    assert list(read_jsonl(path)) == [{"a": 1}]
+    path.write_bytes(b'{"a":1}\nnonsense\n{"a":3}\n')
+    with pytest.raises(ValueError):
+        list(read_jsonl(path))
+
+
+def test_writing_where_one_may_not_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match=r"cannot write .*its folder is a file"):
+        write_json(tmp_path / "file" / "x.json", {})
+    with pytest.raises(ValueError):
+        write_json(tmp_path / "nan.json", {"x": float("nan")})
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def events(*rows):
+    return [
+        {"kind": kind, "data": data, "time": str(i), "session": "s", "turn": 1} for i, (kind, data) in enumerate(rows)
+    ]
+
+
+def test_chunks_are_joined_and_calls_merged_with_their_updates():
+    rows = events(
+        ("turn_started", {"prompt": "do it"}),
+        ("agent_thought_chunk", {"content": {"type": "text", "text": "hm"}}),
+        ("agent_message_chunk", {"content": {"type": "text", "text": "I "}}),
+        ("agent_message_chunk", {"content": {"type": "text", "text": "will"}}),
+        ("tool_call", {"toolCallId": "1", "title": "ls", "kind": "execute", "rawInput": {"command": "ls"}}),
+        ("tool_call_update", {"toolCallId": "1", "status": "completed", "rawOutput": "files"}),
+        ("permission_request", {"toolCall": {"toolCallId": "2", "title": "rm"}, "options": []}),
+        ("agent_message_chunk", {"content": {"type": "text", "text": "done"}}),
+        ("turn_finished", {"stop_reason": "end_turn"}),
+    )
+    entries = list(trajectory(rows))
+    assert [(e["type"], e.get("text") or e.get("title")) for e in entries] == [
+        ("user_message", "do it"),
+        ("agent_thought", "hm"),
+        ("agent_message", "I will"),
+        ("tool_call", "ls"),
+        ("tool_call", "rm"),
+        ("agent_message", "done"),
+    ]
+    call = next(e for e in entries if e.get("title") == "ls")
+    assert call["raw_input"] == {"command": "ls"} and call["raw_output"] == "files" and call["status"] == "completed"
+
+
+def test_tool_calls_are_counted_once_and_per_turn():
+    counts = Counts()
+    for row in events(
+        ("turn_started", {}),
+        ("tool_call", {"toolCallId": "1", "kind": "skill"}),
+        ("tool_call_update", {"toolCallId": "1", "kind": "skill"}),
+        ("tool_call_update", {"toolCallId": "2"}),
+    ):
+        counts.see(row)
+    assert (counts.prompts, counts.tool_calls, counts.skills) == (1, 2, 1)
