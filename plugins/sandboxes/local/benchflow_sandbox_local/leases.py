@@ -122,7 +122,7 @@ def _read_all() -> list[tuple[Path, dict[str, Any]]]:
     for path in sorted(folder().glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
             data = json.loads(path.read_text())
-            if data["keep"] and not os.path.isdir(data["path"]):
+            if not os.path.isdir(data["path"]) and (data["keep"] or _owner_alive(data) is False):
                 remove(path)  # somebody deleted the whole cache
             else:
                 found.append((path, data))

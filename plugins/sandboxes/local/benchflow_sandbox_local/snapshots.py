@@ -17,11 +17,12 @@ async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep:
     """The box's programs stand still while its files are copied."""
     layer = f"snaps/{secrets.token_hex(6)}"
     request = leases.LeaseRequest(name, dict(engine.context.labels), kind="image", keep=keep)
-    leases.write(layer.rpartition("/")[2], engine.state / layer, request)
+    lease = leases.write(layer.rpartition("/")[2], engine.state / layer, request)
     engine.snapshots[layer] = keep
     await box.channel.call("freeze")
     try:
-        found = await engine.job("snapshot", box=box.id, layer=layer, mounts=box.mounts)
+        whose = None if keep else lease
+        found = await engine.job("snapshot", lease=whose, box=box.id, layer=layer, mounts=box.mounts)
     except OSError as error:
         raise InfrastructureError(f"The box could not be captured: {error.strerror}.") from error
     finally:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +67,14 @@ async def start(provider: SandboxProvider) -> Start:
 
 
 @pytest.fixture
-def as_user(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def as_user() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Run Python code or a module as a user without any privilege, with a home folder of its own."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    uid, home = 64321, tmp_path / "home"
-    home.mkdir()
+    uid, home = 64321, Path(tempfile.mkdtemp(prefix="benchflow-user-"))  # pytest's own folders are closed to others
+    (home / "tmp").mkdir()
     for path in (home, home / "tmp"):
-        path.mkdir(exist_ok=True)
         os.chown(path, uid, uid)
-    for parent in (tmp_path, *list(tmp_path.parents)[:3]):
-        parent.chmod(parent.stat().st_mode | 0o055) if parent != Path("/") else None
     env = {
         "HOME": str(home), "TMPDIR": str(home / "tmp"), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONDONTWRITEBYTECODE": "1",
@@ -87,7 +86,8 @@ def as_user(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             capture_output=True, text=True, timeout=280, check=False,
         )  # fmt: skip
 
-    return run
+    yield run
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _python_for_others(uid: int) -> str:

@@ -47,6 +47,7 @@ class Server:
         self.boxes: dict[str, Made] = {}
         self.running: set[int] = set()
         self.ending: dict[int, Ending] = {}
+        self.snapshots: dict[str, str] = {}
         self.trash: list[str] = []
         self.groups: list[str] = []
         self.sweeper = 0
@@ -115,6 +116,10 @@ class Server:
     def do_job(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
         """Files of boxes and layers: a fork does it and answers on `fds[0]`."""
         function = jobs.JOBS[message["job"]]
+        if "lease" in message:  # a snapshot that is to go with its owner
+            self.snapshots[message["with"]["layer"]] = message["lease"]
+        for path in message["with"].get("paths", ()) if message["job"] == "discard" else ():
+            self.snapshots.pop(path, None)
         places = self.places if self.places.state else jobs.Places(message["state"], {})
         self.worker(lambda: function(places, **message["with"]), fds)
         return {}
@@ -222,6 +227,10 @@ class Server:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(made.pid, 0)
             self.throw_away(made)
+        for layer, lease in self.snapshots.items():
+            self.trash.append(f"{self.places.state}/{layer}")
+            with contextlib.suppress(OSError):
+                os.unlink(lease)
         _delete(self.trash, self.groups)
         if self.sweeper:
             with contextlib.suppress(ChildProcessError):
