@@ -22,13 +22,25 @@ def run_kit() -> Callable[..., Outcomes]:
     def run(
         folder: Path, tests: Sequence[str] = (), *, env: Mapping[str, str] | None = None, workers: int = 0
     ) -> Outcomes:
-        report = folder / "report.xml"
+        report, log = folder / "report.xml", folder / "output.txt"
         argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", f"--junitxml={report}"]
+        argv += ["--timeout=90", "--timeout-method=signal"]
         argv += ["--rootdir", str(folder), "-c", os.devnull, *(["-n", str(workers)] if workers else []), *tests]
         path = os.pathsep.join([str(folder), str(HERE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
         env = {**os.environ, "PYTHONPATH": path, **(env or {})}
-        done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
-        assert report.exists() and done.returncode in (0, 1), done.stdout[-4000:] + done.stderr
+        # Into a file: a broken sandbox leaves processes behind that would hold a pipe open for ever.
+        with log.open("wb") as output:
+            done = subprocess.run(
+                argv,
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+                timeout=900,
+            )
+        assert report.exists() and done.returncode in (0, 1), log.read_text(errors="replace")[-4000:]
         return outcomes(report)
 
     return run
