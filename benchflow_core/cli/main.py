@@ -38,10 +38,10 @@ COMMANDS: Final[dict[str, Lazy]] = {
 """What `bench --help` lists, in this order. One line per command: where it is, and what it does."""
 
 HIDDEN: Final[dict[str, Lazy]] = {
-    "run": ("benchflow_core.cli.eval:create", "The same as eval create."),
-    "job": ("benchflow_core.cli.eval:create", "The same as eval create."),
+    "run": ("benchflow_core.cli.eval.create:create", "The same as eval create."),
+    "job": ("benchflow_core.cli.eval.create:create", "The same as eval create."),
     "agents": ("benchflow_core.cli.agent:list_agents", "The same as agent list."),
-    "metrics": ("benchflow_core.cli.eval:metrics", "The same as eval metrics."),
+    "metrics": ("benchflow_core.cli.eval.metrics:metrics", "The same as eval metrics."),
 }
 """Older spellings: they work and are not listed."""
 
