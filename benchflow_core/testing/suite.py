@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import os
+import reprlib
 import types
 import warnings
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import pytest
 
 from benchflow_core.testing.host import PATIENCE
 
-__all__ = ["Conformance", "limit", "needs", "quick", "soak", "xfail"]
+__all__ = ["Conformance", "limit", "needs", "quick", "same", "soak", "xfail"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,6 +28,12 @@ with warnings.catch_warnings():
 
 _LIMIT: Final = 120.0
 _SOAK_LIMIT: Final = 900.0
+
+
+def same(got: object, wanted: object) -> None:
+    """`assert got == wanted` for large data: pytest's own diff of it takes minutes, and all of it where CI is set."""
+    if got != wanted:
+        pytest.fail(f"expected {reprlib.repr(wanted)}, got {reprlib.repr(got)}")
 
 
 def limit(seconds: float) -> Callable[[F], F]:

@@ -20,7 +20,7 @@ from benchflow_core.testing.sandbox.net import (
     run_python,
     serve_in,
 )
-from benchflow_core.testing.suite import needs
+from benchflow_core.testing.suite import needs, same
 
 __all__ = ["NetworkTests"]
 
@@ -138,7 +138,7 @@ class NetworkTests(SandboxSuite):
             while len(received) < len(data) and (more := await stream.read()):
                 received += more
             await sending
-            assert received == data
+            same(received, data)
             await stream.close()
 
         await asyncio.gather(*(talk(n) for n in range(10)))

@@ -14,7 +14,7 @@ from benchflow_core.testing.host import peak_memory, within
 from benchflow_core.testing.sandbox.base import SandboxSuite
 from benchflow_core.testing.sandbox.bench import HEARTBEAT, beats, ok, sh
 from benchflow_core.testing.sandbox.endings import FAMILY, MEMBERS
-from benchflow_core.testing.suite import soak
+from benchflow_core.testing.suite import same, soak
 
 __all__ = ["ProcessTests"]
 
@@ -80,7 +80,7 @@ class ProcessTests(SandboxSuite):
 
         async with within(90):
             _, received = await asyncio.gather(send(), _rest(process))
-        assert received.decode().splitlines() == lines
+        same(received.decode().splitlines(), lines)
 
     async def test_unread_input_holds_the_sender_back(self, box: Sandbox) -> None:
         process = await box.spawn(["sleep", "60"])

@@ -12,7 +12,7 @@ import pytest
 from benchflow_core.contracts import Sandbox
 from benchflow_core.testing.sandbox.base import SandboxSuite
 from benchflow_core.testing.sandbox.bench import ok, sh
-from benchflow_core.testing.suite import needs
+from benchflow_core.testing.suite import needs, same
 
 __all__ = ["TransferTests"]
 
@@ -41,7 +41,7 @@ class TransferTests(SandboxSuite):
         await box.upload(tmp_path / "in", f"{scratch}/data")
         assert int(await ok(box, 'wc -c <"$1/data"', scratch)) == size
         await box.download(f"{scratch}/data", tmp_path / "out")
-        assert (tmp_path / "out").read_bytes() == data
+        same((tmp_path / "out").read_bytes(), data)
 
     async def test_two_thousand_files_round_trip(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:
         for n in range(2000):
@@ -51,7 +51,7 @@ class TransferTests(SandboxSuite):
         await box.upload(tmp_path / "in", f"{scratch}/tree")
         assert int(await ok(box, 'find "$1/tree" -type f | wc -l', scratch)) == 2000
         await box.download(f"{scratch}/tree", tmp_path / "out")
-        assert _content(tmp_path / "out") == _content(tmp_path / "in")
+        same(_content(tmp_path / "out"), _content(tmp_path / "in"))
 
     async def test_odd_names_round_trip(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:
         for name in ODD_NAMES:
@@ -61,7 +61,7 @@ class TransferTests(SandboxSuite):
         for name in ODD_NAMES:
             assert await ok(box, 'cat "$1"; echo .', f"{scratch}/odd names ü/{name}/{name}") == f"{name}.\n"
         await box.download(f"{scratch}/odd names ü", tmp_path / "out")
-        assert _content(tmp_path / "out") == _content(tmp_path / "in")
+        same(_content(tmp_path / "out"), _content(tmp_path / "in"))
 
     async def test_empty_folders_round_trip(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:
         (tmp_path / "in" / "a" / "b").mkdir(parents=True)
@@ -162,7 +162,7 @@ class TransferTests(SandboxSuite):
             (tmp_path / f"in{n}").write_bytes(data)
             await box.upload(tmp_path / f"in{n}", f"{scratch}/p{n}")
             await box.download(f"{scratch}/p{n}", tmp_path / f"out{n}")
-            assert (tmp_path / f"out{n}").read_bytes() == data
+            same((tmp_path / f"out{n}").read_bytes(), data)
 
         await asyncio.gather(*(round_trip(n) for n in range(12)))
 
