@@ -16,7 +16,7 @@ from benchflow_core.errors import ConfigurationError, InfrastructureError, TaskE
 __all__ = ["ensure_user", "make_folders", "put_text", "run_setup", "user_home", "wait_healthy"]
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}|\d+")
-_LOGS = ("/logs/agent", "/logs/verifier", "/logs/artifacts")
+_LOGS = ("agent", "verifier", "artifacts")
 _ADD_USER = """
 id "$1" >/dev/null 2>&1 && exit 0
 if command -v useradd >/dev/null 2>&1; then useradd -m -s /bin/sh "$1"
@@ -30,11 +30,18 @@ fi
 
 
 async def make_folders(sandbox: Sandbox, workdir: str) -> None:
-    """The log folders are open to every user of the box, as tasks expect."""
-    script = 'mkdir -p "$@" && chmod 777 /logs/agent /logs/verifier /logs/artifacts'
-    done = await sandbox.exec(("sh", "-c", script, "sh", *_LOGS, workdir), user="root", cwd="/", timeout=60)
+    """The log folders are open to every user of the box, as tasks expect. A transfer: it costs less than a command."""
+    with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
+        Path(staged).chmod(0o755)
+        for name in _LOGS:
+            (Path(staged) / name).mkdir()
+            (Path(staged) / name).chmod(0o777)
+        await sandbox.upload(Path(staged), "/logs")
+    if workdir == sandbox.info.workdir:
+        return
+    done = await sandbox.exec(("mkdir", "-p", workdir), user="root", cwd="/", timeout=60)
     if done.exit_code:
-        raise InfrastructureError(f"the box's log folders could not be made: {_tail(done.stderr)}")
+        raise InfrastructureError(f"the working directory {workdir} could not be made: {_tail(done.stderr)}")
 
 
 async def ensure_user(sandbox: Sandbox, user: str, workdir: str) -> None:

@@ -103,6 +103,7 @@ class Engine:
         self.hierarchies = limits.find()
         self.snapshots: dict[str, bool] = {}
         """Layers captured here, and whether they are kept."""
+        self._discarding: dict[str, asyncio.Task[None]] = {}
 
     def host_network(self, policy: NetworkPolicy) -> bool:
         """Does a box of this policy share the host's network? Only where the user asked for it, or nothing else is."""
@@ -178,7 +179,7 @@ class Engine:
     ) -> Box:
         """A new box. `plan` adds to what the helper is told: network, control groups. Leaves nothing when it fails."""
         helper = await self.open()
-        missing = [name for name in recipe.layers if not (self.state / name).is_dir()]
+        missing = [name for name in recipe.layers if name in self._discarding or not (self.state / name).is_dir()]
         if missing:
             raise SandboxStartError(f"The image of box {lease.name} is gone: {missing[0]}.", retryable=False)
         name = secrets.token_hex(6)
@@ -253,17 +254,25 @@ class Engine:
         helper = await self.open()
         await helper.work("end", box=box.id)
 
-    async def forget(self, layers: Sequence[str]) -> None:
-        """Remove snapshots of ours that were not kept; others are left alone."""
+    def forget(self, layers: Sequence[str]) -> None:
+        """Remove snapshots of ours that were not kept; others are left alone. Nobody waits for it but `close`."""
         dropped = [layer for layer in layers if self.snapshots.pop(layer, True) is False]
         if dropped:
-            await self.job("discard", paths=dropped)
-        for layer in dropped:
-            leases.remove(leases.folder() / f"{layer.rpartition('/')[2]}.json")
+            work = asyncio.create_task(self._discard(dropped))
+            self._discarding |= dict.fromkeys(dropped, work)
+
+    async def _discard(self, layers: Sequence[str]) -> None:
+        """A snapshot whose removal fails keeps its lease: the next clean-up finds it."""
+        with contextlib.suppress(OSError, BenchflowError):
+            await self.job("discard", paths=list(layers))
+            for layer in layers:
+                leases.remove(leases.folder() / f"{layer.rpartition('/')[2]}.json")
+        for layer in layers:
+            del self._discarding[layer]
 
     async def close(self) -> None:
-        with contextlib.suppress(OSError, BenchflowError):
-            await self.forget([layer for layer, keep in self.snapshots.items() if not keep])
+        self.forget([layer for layer, keep in self.snapshots.items() if not keep])
+        await asyncio.gather(*self._discarding.values())
         async with self._opening:
             self._closed = True
             if self._helper is not None:

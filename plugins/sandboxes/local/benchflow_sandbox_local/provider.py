@@ -62,7 +62,7 @@ class LocalProvider:
         return {**env, **self._host_env, **image.env, **request.env}
 
     async def forget(self, snapshot: Snapshot) -> None:
-        await self.engine.forget(Recipe.of(snapshot.image.meta).layers[:1])
+        self.engine.forget(Recipe.of(snapshot.image.meta).layers[:1])
 
     async def close(self) -> None:
         await asyncio.gather(*(sandbox.stop() for sandbox in list(self._boxes)), return_exceptions=True)
