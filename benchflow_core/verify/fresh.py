@@ -42,7 +42,7 @@ class FreshBox:
         try:
             ready = Ready(box, pinned_env(request, request.image, start), request.workdir)
             await arrange(state, ready, network=start.network.mode != "none")
-            async with forwarded(request.sandbox, box, state.ports) as ports:
+            async with forwarded(request.sandbox, box, state.ports, request.image.runtimes) as ports:
                 why = "the sandbox cannot show a port of one box in another"
                 lost = [port for port in state.ports if port not in ports]
                 ready.findings += [Finding("port-not-forwarded", f"tcp/{port}", "noted", why) for port in lost]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import ByteStream, HostEndpoint, Sandbox
-from benchflow_core.errors import BenchflowError, InfrastructureError
+from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError
+from benchflow_core.gateway.tunnel import Tunnel
 
 __all__ = ["forwarded"]
 
@@ -23,18 +24,23 @@ _LINGER: Final = 5.0
 
 
 @contextlib.asynccontextmanager
-async def forwarded(agent: Sandbox, verifier: Sandbox, ports: Sequence[int]) -> AsyncIterator[list[int]]:
+async def forwarded(
+    agent: Sandbox, verifier: Sandbox, ports: Sequence[int], runtimes: Mapping[str, str]
+) -> AsyncIterator[list[int]]:
     """Carries connections to `ports` while it is open; yields those that could be."""
     async with contextlib.AsyncExitStack() as stack:
         done = []
         for port in ports[:_MOST]:
             server = await stack.enter_async_context(_server(agent, port))
             host, number = server.sockets[0].getsockname()[:2]
-            try:
-                await verifier.expose_to_box(HostEndpoint(host, number), port=port)
-            except (NotImplementedError, OSError, InfrastructureError):
-                continue
-            done.append(port)
+            endpoint = HostEndpoint(host, number)
+            with contextlib.suppress(OSError, InfrastructureError, CapabilityMissing):
+                try:
+                    await verifier.expose_to_box(endpoint, port=port)
+                except NotImplementedError:
+                    tunnel = await Tunnel.open(verifier, endpoint, runtimes, port=port)
+                    stack.push_async_callback(tunnel.close)
+                done.append(port)
         yield done
 
 
