@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,54 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 PREFIX = os.environ.get("BENCHFLOW_TEST_PREFIX", "")
+PROGRAM = r"""
+import json, os, subprocess, sys, urllib.request
+
+def send(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def ask(prompt):
+    body = {"model": os.environ["MODEL"], "messages": [{"role": "user", "content": prompt}],
+            "tools": [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object",
+                       "properties": {"command": {"type": "string"}}, "required": ["command"]}}}]}
+    request = urllib.request.Request(os.environ["BASE"] + "/v1/chat/completions", json.dumps(body).encode(),
+        {"content-type": "application/json", "authorization": "Bearer " + os.environ["MODEL_KEY"]})
+    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, number = message.get("method"), message.get("id")
+    if method == "initialize":
+        send({"id": number, "result": {"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []}})
+    elif method == "session/new":
+        send({"id": number, "result": {"sessionId": "s"}})
+    elif method == "session/prompt":
+        try:
+            answer = ask(message["params"]["prompt"][0]["text"])
+            for call in answer.get("tool_calls") or ():
+                subprocess.run(["sh", "-c", json.loads(call["function"]["arguments"])["command"]])
+        except Exception:
+            pass  # like several real agents: a failed model call is not mentioned
+        send({"id": number, "result": {"stopReason": "end_turn"}})
+"""
+PLUGIN = """
+from pathlib import Path
+from benchflow_core.contracts import AgentSpec, Launch, Layer, Runtime
+from benchflow_core.hookspecs import hookimpl
+
+PROGRAM = (Path(__file__).parent / "program.txt").read_bytes()
+
+def prepare(context):
+    env = {"BASE": context.endpoint.base_url, "MODEL": context.endpoint.model, "MODEL_KEY": context.endpoint.key}
+    return Launch(argv=(context.runtimes["python"], f"{context.prefix}/agent.py"), env=env)
+
+@hookimpl
+def benchflow_agent():
+    layer = Layer(key="somebodys-agent@1.0", prefix="/opt/benchflow/agents/somebodys", files={"agent.py": PROGRAM})
+    return AgentSpec(summary="asks once, does what it is told", prepare=prepare, layers=(layer,),
+                     runtimes=(Runtime("python", "3.8"),), wires=("chat",), errors_are_silent=True)
+"""
+PROVIDER_KEY = "sk-provider-key-that-must-stay-outside"
 
 
 @dataclass
@@ -45,7 +94,9 @@ def examples() -> Path:
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("BENCHFLOW_", "PYTEST_"))}
-    return {**kept, "HOME": str(tmp_path / "home"), "BENCHFLOW_CACHE": str(tmp_path / "cache"), "NO_COLOR": "1"}
+    home = tmp_path / "home"
+    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "BENCHFLOW_CACHE": str(tmp_path / "cache")}
+    return {**kept, **own, "NO_COLOR": "1"}
 
 
 @pytest.fixture
@@ -78,3 +129,16 @@ def result_of(tmp_path: Path) -> Callable[..., dict[str, Any]]:
         return {**json.loads(found[0].read_text()), "dir": found[0].parent}
 
     return read
+
+
+@pytest.fixture
+def somebodys(tmp_path: Path, local_model: Any) -> dict[str, str]:
+    """An agent of somebody else's that asks a model: its distribution, and the provider it is to use."""
+    site = tmp_path / "site"
+    info = site / "somebodys_agent-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-agent\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[benchflow.agents]\nsomebodys = somebodys_plugin\n")
+    (site / "somebodys_plugin.py").write_text(textwrap.dedent(PLUGIN))
+    (site / "program.txt").write_text(PROGRAM)
+    return {"PYTHONPATH": str(site), "OPENAI_BASE_URL": f"{local_model.base_url}/v1", "OPENAI_API_KEY": PROVIDER_KEY}
