@@ -8,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
-DEFAULT := bundle plugins/adapters/harbor plugins/agents/oracle plugins/agents/scripted plugins/gateways/relay plugins/sandboxes/local plugins/verifiers/script
+DEFAULT := bundle plugins/adapters/harbor $(wildcard plugins/agents/*) plugins/drivers/loops plugins/gateways/relay plugins/sandboxes/docker plugins/sandboxes/local plugins/sources/git plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
 export UV_LINK_MODE ?= copy
 export VIRTUAL_ENV := $(abspath $(VENV))
@@ -17,9 +17,9 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 
 demo: $(VENV)/.default
 	@printf '\n== The reference solution, on every bundled task\n'
-	@$(BIN)/bench eval create -t examples/tasks -a oracle
+	@$(BIN)/bench eval create -t examples/tasks -a oracle --sandbox local
 	@printf '\n== An ACP agent that plays a script, on one of them\n'
-	@$(BIN)/bench eval create -t examples/tasks/fix-the-script -a scripted \
+	@$(BIN)/bench eval create -t examples/tasks/fix-the-script -a scripted --sandbox local \
 	  --agent-option script=examples/tasks/fix-the-script/scripted/solve.yaml
 	@printf '\nNext: $(BIN)/bench eval list jobs     $(BIN)/bench plugins list     $(BIN)/bench tasks init my-task\n'
 
@@ -58,7 +58,7 @@ perf: dev
 
 constraints: $(UV)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --group dev --all-extras \
-	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core) -o constraints.txt
+	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core benchflow-gateway-relay) -o constraints.txt
 
 clean:
 	rm -rf $(VENV) dist site

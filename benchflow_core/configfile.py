@@ -1,4 +1,4 @@
-"""YAML configs with the line of every key, so that a mistake is answered with file, line and the nearest right word."""
+"""Settings with the place each came from, so that a mistake is answered with file, line and the nearest right word."""
 
 from __future__ import annotations
 
@@ -9,38 +9,36 @@ from typing import Any
 
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["ConfigFile"]
+__all__ = ["ConfigFile", "load_yaml"]
+
+At = tuple[Any, ...]
+"""Where a value is: keys and indices from the top."""
 
 
 class ConfigFile:
-    """A mapping read from YAML, safe-loaded; `lines` has the line of each key by its path."""
+    """A mapping read from YAML, safe-loaded; or an empty one, for settings that come from the command line alone."""
 
-    def __init__(self, path: str | Path) -> None:
-        import yaml
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self.lines: dict[At, int] = {}
+        self.places: dict[At, str] = {}
+        """Of values that are not the file's own."""
+        self.data: dict[str, Any] = {}
+        if self.path is not None:
+            self._read(self.path)
 
-        self.path = Path(path)
-        self.lines: dict[tuple[Any, ...], int] = {}
+    def _read(self, path: Path) -> None:
         try:
-            text = self.path.read_text("utf-8")
+            text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(
-                f"{self.path} cannot be read: {getattr(error, 'strerror', None) or error}."
-            ) from error
-        try:
-            loader = yaml.SafeLoader(text)
-            node = loader.get_single_node()
-            self.data = loader.construct_document(node) if node is not None else {}
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = f", line {mark.line + 1}" if mark else ""
-            raise ConfigurationError(f"{self.path}{place}: {getattr(error, 'problem', None) or error}.") from error
-        except RecursionError:
-            raise ConfigurationError(f"{self.path}: nested too deeply.") from None
+            raise ConfigurationError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        data, node = load_yaml(text, str(path))
         self._note_lines(node, ())
-        if not isinstance(self.data, dict):
-            raise ConfigurationError(f"{self.path}: expected a mapping of settings, found {type(self.data).__name__}.")
+        if not isinstance(data, dict):
+            raise ConfigurationError(f"{path}: expected a mapping of settings, found {type(data).__name__}.")
+        self.data = data
 
-    def _note_lines(self, node: Any, at: tuple[Any, ...]) -> None:
+    def _note_lines(self, node: Any, at: At) -> None:
         if node is None:
             return
         self.lines.setdefault(at, node.start_mark.line + 1)
@@ -52,26 +50,43 @@ class ConfigFile:
             for index, value in enumerate(node.value):
                 self._note_lines(value, (*at, index))
 
+    def renamed(self, old: str, new: str) -> None:
+        """What was said under an older word is found under the new one."""
+        self.lines = {(new, *at[1:]): line for at, line in self.lines.items() if at[:1] == (old,)} | self.lines
+
     def where(self, *at: Any) -> str:
-        return f"{self.path}, line {self.lines.get(at, 1)}"
+        """The place of a value, or of the nearest thing around it that has one."""
+        for end in range(len(at), -1, -1):
+            if at[:end] in self.places:
+                return self.places[at[:end]]
+            if at[:end] in self.lines:
+                return f"{self.path}, line {self.lines[at[:end]]}"
+        return str(self.path) if self.path else "the command line"
+
+    def unknown(self, key: Any, known: Iterable[str], *at: Any) -> ConfigurationError:
+        names = list(known)
+        close = get_close_matches(str(key), names, 1)
+        hint = f", did you mean '{close[0]}'?" if close else f". Known: {', '.join(sorted(names))}"
+        return ConfigurationError(f"{self.where(*at, key)}: unknown field '{key}'{hint}")
 
     def refuse_unknown(self, value: Mapping[str, Any], known: Iterable[str], *at: Any) -> None:
         names = list(known)
         for key in value:
             if key not in names:
-                close = get_close_matches(str(key), names, 1)
-                hint = f", did you mean '{close[0]}'?" if close else f". Known: {', '.join(sorted(names))}"
-                raise ConfigurationError(f"{self.where(*at, key)}: unknown field '{key}'{hint}")
+                raise self.unknown(key, names, *at)
 
-    def typed(self, value: Any, kinds: type | tuple[type, ...], *at: Any) -> Any:
-        """The value if it is of one of the types; a bool is no number."""
-        wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-        if (isinstance(value, bool) and bool not in wanted) or not isinstance(value, wanted):
-            names = " or ".join(
-                {"str": "text", "dict": "a mapping", "list": "a list", "NoneType": "nothing"}.get(
-                    k.__name__, f"a {k.__name__}"
-                )
-                for k in wanted
-            )
-            raise ConfigurationError(f"{self.where(*at)}: '{at[-1]}' must be {names}, not {value!r}.")
-        return value
+
+def load_yaml(text: str, where: str) -> tuple[Any, Any]:
+    """The value and its node. Nothing but plain data can come of it."""
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        return (loader.construct_document(node) if node is not None else {}), node
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        raise ConfigurationError(f"{where}{place}: {getattr(error, 'problem', None) or error}.") from error
+    except RecursionError:
+        raise ConfigurationError(f"{where}: nested too deeply.") from None

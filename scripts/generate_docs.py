@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from benchflow_core.cli.main import cli
+from benchflow_core.cli.schema import published
 from benchflow_core.cli.ui import Ui
 from benchflow_core.results.files import to_json_text
-from benchflow_core.results.schemas import SCHEMAS, json_schema
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -40,8 +40,8 @@ def cli_reference() -> str:
 
 def generated() -> dict[Path, str]:
     files = {DOCS / "reference" / "cli.md": cli_reference()}
-    for name in SCHEMAS:
-        files[DOCS / "schemas" / f"{name}.json"] = to_json_text(json_schema(name))
+    for name, schema in published().items():
+        files[DOCS / "schemas" / f"{name}.json"] = to_json_text(schema)
     return files
 
 

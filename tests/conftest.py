@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -81,3 +81,12 @@ def fake_bench(tmp_path_factory: pytest.TempPathFactory) -> FakeBench:
         for path in (folder, *folder.parent.glob(f"{name}-*.dist-info")):
             (site / path.name).symlink_to(path)
     return FakeBench(base / "venv" / "bin" / Path(sys.executable).name, site)
+
+
+@pytest.fixture(autouse=True)
+def no_engine_unless_asked_for(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where a Docker engine answers it would be every test's default: only tests marked `docker` see it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("docker") is None:
+            patch.setenv("DOCKER_HOST", "unix:///nowhere/of-the-tests.sock")
+        yield

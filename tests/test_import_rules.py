@@ -37,6 +37,9 @@ LAYERS = (
 stand on top, and nothing below imports them."""
 
 OTHER_MEANINGS = {
+    "claude": "the beginning of a model's name",
+    "gemini": "a model API, and the provider that speaks it",
+    "litellm": "a provider: somebody's own LiteLLM server",
     "scenes": "the section of a config or a task that lists them",
     "script": "the file name of a test script, in the verifier's guard",
 }

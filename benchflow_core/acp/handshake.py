@@ -119,7 +119,18 @@ class _Handshake:
                 f"the agent speaks ACP version {version!s:.40}; this client speaks {PROTOCOL_VERSION}.",
                 details={"protocolVersion": version},
             )
+        self._check_version(answer)
         return answer
+
+    def _check_version(self, answer: Mapping[str, Any]) -> None:
+        """What runs is what was pinned, where the agent says so; one that does not say is taken at its layer's word."""
+        spec, said = self._options.spec, _at(answer, "agentInfo", "version")
+        if spec.reports_version and isinstance(said, str) and said != spec.version:
+            raise ConfigurationError(
+                f"the agent in the box is version {said:.40}, and version {spec.version} is pinned.",
+                remedy="Remove its cached layer, or update the agent's plugin.",
+                details={"pinned": spec.version, "found": said[:100]},
+            )
 
     async def _authenticate(self, hello: Mapping[str, Any]) -> None:
         method = self._options.auth_method

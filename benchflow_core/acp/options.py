@@ -63,4 +63,6 @@ class AcpOptions:
     """How long a cancelled turn may take to end before the process is killed."""
     max_line_bytes: int = 64 * 1024 * 1024
     session_meta: Mapping[str, Any] = field(default_factory=dict)
+    session_mode: str | None = None
+    """Mode to set after session/new; `None`: the agent's own `session_mode`."""
     client_files: ClientFiles | None = None

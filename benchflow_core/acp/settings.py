@@ -27,12 +27,17 @@ async def apply_settings(ask: Ask, session_id: str, session: Mapping[str, Any], 
         option = find_option(session, options.spec.effort_option, "thought_level")
         if option is not None:
             done["effort"] = await _set_option(ask, session_id, option, pick(options.effort, _option_values(option)))
-    if options.spec.session_mode:
+        elif options.spec.effort_option:
+            raise CapabilityMissing(
+                f"the agent offers no reasoning effort for the model '{options.model}'.",
+                remedy="Leave the effort out, or use another model.",
+            )
+    if mode := options.session_mode or options.spec.session_mode:
         try:
-            await ask("session/set_mode", {"sessionId": session_id, "modeId": options.spec.session_mode})
+            await ask("session/set_mode", {"sessionId": session_id, "modeId": mode})
         except RpcError as error:
             raise protocol_error(error) from None
-        done["mode"] = options.spec.session_mode
+        done["mode"] = mode
     return done
 
 

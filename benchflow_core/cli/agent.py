@@ -13,9 +13,12 @@ from benchflow_core.cli.ui import Ui
 __all__ = ["agent", "list_agents"]
 
 
-@click.group("agent", cls=LazyGroup)
+TABLE = {"check": ("benchflow_core.cli.agent_check:check", "Install an agent here and try it on a local model.")}
+
+
+@click.group("agent", cls=LazyGroup, table=TABLE)
 def agent() -> None:
-    """List and inspect the installed agents."""
+    """List, inspect and try the installed agents."""
 
 
 @click.command("list")
@@ -24,12 +27,12 @@ def list_agents(ui: Ui) -> None:
     """Every installed agent, with what it needs."""
     from benchflow_core.plugins import registry
 
-    rows = [_describe(a) for a in registry().all("agent")]
+    rows = sorted((_describe(a) for a in registry().all("agent")), key=lambda row: str(row["name"]))
 
     def text() -> None:
         ui.table(
-            ["AGENT", "ALIASES", "PROTOCOL", "AUTH", "SUMMARY"],
-            [[r["name"], ", ".join(r["aliases"]), r["protocol"], r["auth"], r["summary"]] for r in rows],
+            ["AGENT", "PROTOCOL", "AUTH", "ALIASES", "SUMMARY"],
+            [[r["name"], r["protocol"], r["auth"], ", ".join(r["aliases"]) or "—", r["summary"]] for r in rows],
         )
 
     ui.emit(rows, text)
@@ -39,10 +42,11 @@ def list_agents(ui: Ui) -> None:
 @click.argument("name", shell_complete=plugin_name("agent"))
 @click.pass_obj
 def show(ui: Ui, name: str) -> None:
-    """Everything a plugin says about one agent."""
+    """Everything a plugin, or a TOML manifest, says about one agent."""
     from benchflow_core.plugins import registry
+    from benchflow_core.rollout.plan import find_agent
 
-    data = _describe(registry().get("agent", name))
+    data = _describe(find_agent(name, registry()))
 
     def text() -> None:
         for key, value in data.items():
@@ -59,9 +63,11 @@ agent.add_command(show)
 
 def _describe(loaded: Any) -> dict[str, Any]:
     spec = loaded.spec
+    names = (loaded.name, *loaded.aliases)
+    first = spec.name if spec.name in names else loaded.name
     return {
-        "name": loaded.name,
-        "aliases": list(loaded.aliases),
+        "name": first,
+        "aliases": sorted(name for name in names if name != first),
         "summary": spec.summary,
         "version": spec.version,
         "protocol": "ACP" if spec.prepare else "wrapper" if spec.wrap else "built in",
@@ -73,13 +79,23 @@ def _describe(loaded: Any) -> dict[str, Any]:
         "runtimes": [f"{r.name} {r.minimum}".strip() for r in spec.runtimes],
         "needs": sorted(spec.needs),
         "skill_paths": list(spec.skill_paths),
+        "mcp_servers": {"acp": "over ACP", "launch": "in its own settings"}.get(spec.mcp, "none"),
+        "web_tools": "can be switched off" if spec.web_tools_can_be_disabled else "as they are",
+        "failed_calls": "said by the gateway alone" if spec.errors_are_silent else "said by the agent",
+        "native_login": [_login(a) for a in spec.auth if a.native],
         "homepage": spec.homepage,
-        "distribution": f"{loaded.distribution} {loaded.version}",
+        "distribution": f"{loaded.distribution} {loaded.version}".strip(),
     }
 
 
 def _auth(spec: Any) -> str:
-    """Alternatives as people read them: `OPENAI_API_KEY or host login`."""
-    if not spec.auth:
-        return "none" if not spec.wires else "inferred from model"
-    return " or ".join(a.hint or " + ".join(a.env) or a.name for a in spec.auth)
+    """Alternatives as people read them: `OPENAI_API_KEY, CODEX_API_KEY or host login`."""
+    ways = list(dict.fromkeys(a.hint or " + ".join(a.env) or a.name.replace("-", " ") for a in spec.auth))
+    if not any(not option.native or option.hint for option in spec.auth):
+        ways = (["inferred from model"] if spec.wires else ["none"]) + ways
+    return " or ".join([", ".join(ways[:-1]), ways[-1]]) if len(ways) > 1 else ways[0]
+
+
+def _login(option: Any) -> str:
+    """What `--auth native` looks for."""
+    return " + ".join([*option.env, *option.files])

@@ -29,9 +29,10 @@ COMMANDS: Final[dict[str, Lazy]] = {
     "eval": ("benchflow_core.cli.eval:eval_group", "Run evaluations and look at their results."),
     "tasks": ("benchflow_core.cli.tasks:tasks", "Make, check, identify and convert tasks."),
     "agent": ("benchflow_core.cli.agent:agent", "List and inspect the installed agents."),
+    "skills": ("benchflow_core.cli.skills:skills", "See and install skills."),
     "sandbox": ("benchflow_core.cli.sandbox:sandbox", "List sandboxes and boxes, clean up, open a shell."),
     "cleanup": ("benchflow_core.cli.sandbox:cleanup", "Remove what a dead run left behind."),
-    "schema": ("benchflow_core.cli.schema:schema", "Print the JSON Schema of a result file."),
+    "schema": ("benchflow_core.cli.schema:schema", "Print the JSON Schema of a job file or a result file."),
     "plugins": ("benchflow_core.cli.plugins:plugins", "List, inspect, diagnose and create plugins."),
     "completion": ("benchflow_core.cli.completion:completion", "Print the completion script of a shell."),
 }
@@ -208,7 +209,7 @@ def _run(prog: str, args: list[str], ui: Ui) -> int:
     except BenchflowError as error:
         return _failed(ui, error)
     except Exception as error:
-        if isinstance(error, OSError) and _stdout_is_broken():
+        if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and _stdout_is_broken()):
             raise
         return _defect(ui, error)
 

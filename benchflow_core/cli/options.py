@@ -10,7 +10,7 @@ import click
 from benchflow_core.cli.completion import plugin_name, task_path
 from benchflow_core.errors import UsageError
 
-__all__ = ["key_values", "options", "rollout_options"]
+__all__ = ["key_values", "names", "options", "rollout_options", "task_options", "typed"]
 
 
 def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
@@ -24,6 +24,18 @@ def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
     return result
 
 
+def names(values: Iterable[str]) -> list[str]:
+    """Of an option that may be repeated or given a list with commas. A command line is one value, commas and all."""
+    found = [part for v in values for part in ([v] if v.startswith("cmd:") else v.split(","))]
+    return list(dict.fromkeys(part.strip() for part in found if part.strip()))
+
+
+def typed(ctx: click.Context) -> dict[str, Any]:
+    """The options that were on the command line, without those that only have their default."""
+    default = (click.core.ParameterSource.DEFAULT, click.core.ParameterSource.DEFAULT_MAP)
+    return {name: value for name, value in ctx.params.items() if ctx.get_parameter_source(name) not in default}
+
+
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one decorator, in the order given."""
 
@@ -35,7 +47,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-rollout_options = options(
+task_options = options(
     click.option(
         "-t",
         "--tasks-dir",
@@ -46,9 +58,50 @@ rollout_options = options(
         help="A task, or a folder of tasks.",
     ),
     click.option(
-        "-a", "--agent", shell_complete=plugin_name("agent"), help="An installed agent, or 'cmd:…' for any ACP command."
+        "--config",
+        "--run-config",
+        "config_file",
+        type=click.Path(exists=True, dir_okay=False),
+        help="A job file; options win over it.",
     ),
-    click.option("-m", "--model", help="The model, as provider/name or as the agent knows it."),
+    click.option(
+        "--config-override",
+        "config_overrides",
+        multiple=True,
+        metavar="A.B=VALUE",
+        help="A setting of the job file, or a mapping of them as {…} or @FILE; repeatable.",
+    ),
+    click.option("--source-repo", metavar="REPO", help="Tasks of a git repository: a URL, owner/name, or a folder."),
+    click.option("--source-path", metavar="PATH", help="The task or the folder of tasks in it."),
+    click.option("--source-ref", metavar="REF", help="Branch, tag or commit; without it the default branch as it is."),
+    click.option("-d", "--dataset", metavar="NAME@VERSION", help="A version of a dataset, verified by its digests."),
+    click.option("--registry", metavar="WHERE", help="The dataset registry: a file, a URL or a repository."),
+    click.option("--ignore-bench-version", is_flag=True, help="Run a dataset that wants another version of BenchFlow."),
+    click.option(
+        "--include", "include_tasks", multiple=True, metavar="GLOB", help="Only tasks of this name; repeatable."
+    ),
+    click.option(
+        "--exclude", "exclude_tasks", multiple=True, metavar="GLOB", help="Not tasks of this name; repeatable."
+    ),
+    click.option(
+        "--expected-tasks", type=click.IntRange(1), metavar="N", help="Refuse to run another number of tasks."
+    ),
+)
+
+rollout_options = options(
+    click.option(
+        "-a",
+        "--agent",
+        multiple=True,
+        shell_complete=plugin_name("agent"),
+        help="An installed agent, or 'cmd:…' for any ACP command. Several, repeated or a,b: an arm each.",
+    ),
+    click.option(
+        "-m",
+        "--model",
+        multiple=True,
+        help="The model, as provider/name or as the agent knows it. Several, repeated or a,b: an arm each.",
+    ),
     click.option("--reasoning-effort", help="none, minimal, low, medium, high, xhigh or max."),
     click.option(
         "-e",
@@ -106,11 +159,39 @@ rollout_options = options(
         show_default=True,
         help="How permission requests of an agent are answered.",
     ),
+    click.option(
+        "--auth",
+        type=click.Choice(["gateway", "native"]),
+        default="gateway",
+        show_default=True,
+        help="native: the agent's login on this host goes into the box, past the gateway; marked in the result.",
+    ),
     click.option("--allow-env", multiple=True, metavar="NAME", help="A host variable the task may read; repeatable."),
     click.option(
         "--allow-substitute",
         is_flag=True,
         help="Run on the sandbox's own files where it cannot have the task's image; marked in the result.",
+    ),
+    click.option(
+        "--skill-mode",
+        multiple=True,
+        metavar="MODE",
+        help="no-skill, with-skill or self-gen. Several: an arm each.",
+    ),
+    click.option("--skills-dir", type=click.Path(), help="Skills for the agent."),
+    click.option("--environment-manifest", metavar="PATH", help="The world the agent acts in: an environment.toml."),
+    click.option(
+        "--service", "services", multiple=True, metavar="NAME", help="A service beside the agent; repeatable."
+    ),
+    click.option(
+        "--loop-strategy", metavar="NAME[:K=V,…]", help="The driver that decides the prompts, with its parameters."
+    ),
+    click.option(
+        "--usage-tracking",
+        type=click.Choice(["auto", "required", "off"]),
+        default="auto",
+        show_default=True,
+        help="required: refuse an agent whose tokens nobody counts, and fail a rollout whose count is not whole.",
     ),
     click.option("--base-image-override", metavar="IMAGE", help="Use this image for every FROM."),
     click.option("-o", "--jobs-dir", type=click.Path(), default="jobs", show_default=True, help="Where results go."),

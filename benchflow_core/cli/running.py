@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["run_async"]
+from benchflow_core.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from benchflow_core.evaluation import Evaluation, EvaluationResult
+
+__all__ = ["job_json", "run_async", "run_job"]
 
 T = TypeVar("T")
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """`asyncio.run`, with SIGTERM and SIGHUP meaning the same as Ctrl-C."""
+def run_async(work: Coroutine[Any, Any, T], *, drain: Callable[[], None] | None = None) -> T:
+    """`asyncio.run`, with SIGTERM and SIGHUP meaning the same as Ctrl-C.
+
+    With `drain`, the first Ctrl-C calls it and only the next one stops the work.
+    """
 
     async def main() -> T:
         task = asyncio.ensure_future(work)
         loop = asyncio.get_running_loop()
+        interrupted = False
+
+        def interrupt() -> None:
+            nonlocal interrupted
+            if drain is not None and not interrupted:
+                interrupted = True
+                drain()
+            else:
+                task.cancel()
+
+        loop.add_signal_handler(signal.SIGINT, interrupt)
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, task.cancel)
         return await task
@@ -26,3 +45,30 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(main())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+def run_job(
+    ui: Ui, make: Callable[[Callable[..., None]], Evaluation], more: Callable[[], dict[str, Any]] = dict
+) -> tuple[Evaluation, EvaluationResult]:
+    """Run the job that `make(listener)` gives, show it going, print how it ended. One Ctrl-C drains, two stop."""
+    from benchflow_core.cli.progress import Progress
+
+    with Progress(ui) as progress:
+        job = make(progress.hear)
+        try:
+            result = run_async(job.run(), drain=lambda: job.drain("interrupted"))
+        except KeyboardInterrupt:
+            progress.stopped(job.job_dir)
+            raise
+    if ui.json:
+        ui.document({**job_json(job), **more()})
+    else:
+        progress.finish(result)
+    return job, result
+
+
+def job_json(job: Evaluation) -> dict[str, Any]:
+    """The one document of a finished job."""
+    from benchflow_core.results.files import read_json
+
+    return {**read_json(job.job_dir / "summary.json"), "job_dir": str(job.job_dir), "rollouts": job.results}

@@ -6,15 +6,16 @@ import asyncio
 import os
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from benchflow_core.cli.ui import Ui
-from benchflow_core.contracts.sandboxes import Process
+from benchflow_core.contracts.sandboxes import Process, Sandbox
 from benchflow_core.errors import TransportError
 from benchflow_core.rollout import Host, Rollout, RolloutConfig
 
-__all__ = ["open_shell"]
+__all__ = ["open_shell", "shell_in"]
 
 # `script` gives the shell a terminal of its own where the box has it; without one, line editing is missing.
 _INTERACTIVE = """
@@ -40,13 +41,19 @@ async def open_shell(ui: Ui, task: str, sandbox: str | None, *, allow_substitute
                 await rollout.install_agent()
                 where = f"box {rollout.sandbox.info.id} of sandbox {rollout.plan.sandbox.name}"
                 ui.note(f"{where}, in {rollout.workdir}; exit to remove it")
-                argv = ("sh", "-c", command or _INTERACTIVE)
-                env = {"HOME": rollout.agent_home, "TERM": os.environ.get("TERM", "dumb")}
-                return await _attach(
-                    await rollout.sandbox.spawn(argv, cwd=rollout.workdir, env=env, user=rollout.agent_user)
-                )
+                env = {"HOME": rollout.agent_home}
+                return await shell_in(rollout.sandbox, rollout.workdir, env, rollout.agent_user, command)
             finally:
                 await rollout.cleanup()
+
+
+async def shell_in(
+    sandbox: Sandbox, workdir: str, env: Mapping[str, str], user: str | None, command: str | None
+) -> int:
+    """A shell, or one command, with our standard streams. The exit code is its own."""
+    argv = ("sh", "-c", command or _INTERACTIVE)
+    env = {**env, "TERM": os.environ.get("TERM", "dumb")}
+    return await _attach(await sandbox.spawn(argv, cwd=workdir, env=env, user=user))
 
 
 async def _attach(process: Process) -> int:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.executors import *
     from benchflow_core.contracts.exporters import *
     from benchflow_core.contracts.gateways import *
+    from benchflow_core.contracts.npm import *
+    from benchflow_core.contracts.pip import *
     from benchflow_core.contracts.sandboxes import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
@@ -35,6 +37,8 @@ _HOME = {
     "executors": "ExecutorContext ExecutorSpec ItemResult PlanItem",
     "exporters": "ExporterSpec RolloutRecord",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
+    "npm": "NODE NODE_LAYER NODE_VERSION npm_layers",
+    "pip": "PYTHON PYTHON_LAYER PYTHON_VERSION pip_layers",
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
     "sources": "Fetched SourceRequest SourceSpec",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",

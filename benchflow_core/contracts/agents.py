@@ -100,6 +100,8 @@ class Launch:
     cwd: str | None = None
     session_meta: Mapping[str, Any] = field(default_factory=dict)
     """`_meta` of session/new."""
+    session_mode: str | None = None
+    """ACP mode to set after session/new, instead of the spec's: where it depends on the context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,8 @@ class AgentSpec:
     """
 
     summary: str
+    name: str = ""
+    """Which of its entry points lists call it by, where it has several; the others are aliases."""
     prepare: Callable[[AgentContext], Launch] | None = None
     """Pure. `None` only together with `connect`."""
     connect: Callable[[SessionContext], Awaitable[Session]] | None = None
@@ -193,6 +197,8 @@ class AgentSpec:
     """Model APIs it can be pointed at, best first. Empty: it needs no model."""
     auth: tuple[AuthOption, ...] = ()
     default_model: str | None = None
+    auxiliary_models: tuple[str, ...] = ()
+    """Further models of the same provider that the rollout's key opens: for titles and the like."""
     model_in_session: Literal["", "set_model", "config_option"] = ""
     """How the model is chosen over ACP where the launch does not settle it."""
     model_option: str = "model"
@@ -212,4 +218,6 @@ class AgentSpec:
     check: CheckFn = no_checks
     version: str = ""
     """Of the agent itself, as pinned."""
+    reports_version: bool = False
+    """It answers `initialize` with `version`: another one is not what was pinned, and is refused."""
     homepage: str = ""

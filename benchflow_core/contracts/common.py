@@ -86,7 +86,8 @@ class Runtime:
 class Layer:
     """A pinned install, made once per (base image, key) and shown read-only in the box at `prefix`.
 
-    `install` runs with `prefix` writable and the runtimes on PATH. Equal keys must give equal contents.
+    `install` runs with `prefix` writable and the runtimes on PATH. Layers are made in order: a later one sees those
+    before it, read-only. Equal keys must give equal contents.
     """
 
     key: str

@@ -54,10 +54,17 @@ class Episode(Protocol):
     @property
     def sandbox(self) -> Sandbox: ...
 
+    @property
+    def workdir(self) -> str:
+        """Where the agents work in the box."""
+
     async def prompt(
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
     ) -> TurnRecord:
-        """Send a prompt (`None`: the task's instruction) to a role's live session, opening it if need be."""
+        """Send a prompt (`None`: the task's instruction) to a role's live session, opening it if need be.
+
+        `view` narrows what the role's process may see; a session that was opened with another one is opened anew.
+        """
 
     async def end_scene(self) -> None:
         """Kill every agent process: only the file system carries over."""
@@ -71,6 +78,12 @@ class Episode(Protocol):
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None
     ) -> None:
         """Record a process reward."""
+
+    def note(self, kind: str, data: Mapping[str, Any]) -> None:
+        """One line of the driver's own for the event log."""
+
+    def report(self, data: Mapping[str, Any]) -> None:
+        """How it went, for the result: `loop` in `result.json`. The last report counts."""
 
     async def model(self, purpose: str) -> ModelEndpoint:
         """A model through the gateway for a simulated user or a judge."""
@@ -98,6 +111,8 @@ class DriverSpec:
     drive: Callable[[Episode, Mapping[str, Any]], Awaitable[None]]
     params: Mapping[str, Any] = field(default_factory=dict)
     """Names and defaults of what `name:k=3,feedback=names` may set."""
+    needs: frozenset[str] = frozenset()
+    """Capabilities the sandbox must declare."""
     default: bool = False
     """The driver of a rollout that names none. At most one installed."""
     check: CheckFn = no_checks

@@ -69,6 +69,10 @@ class KeyRequest:
     max_tokens: int | None = None
     allow_provider_tools: bool = True
     """False under no-network: the provider's own web search and code tools are refused."""
+    record: bool = False
+    """Keep every answer as it crossed the wire, in `Exchange.answer`: what a replay needs."""
+    replay: Path | None = None
+    """A recording (JSON lines) to answer from, by content. What it does not hold goes to the provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,15 @@ class Exchange:
     error_type: str | None = None
     """What went wrong, by kind. The provider's side: `credential_refused`, `permission_denied`, `unknown_model`,
     `no_credit`, `provider_rate_limited`, `invalid_request`, `provider_error`, `stream_cut`, `unreachable`,
-    `not_a_model_api`. The gateway's: `refused`, `budget`. The client's: `client_gone`, `revoked`."""
+    `not_a_model_api`. The gateway's: `refused`, `budget`, `replay_diverged`. The client's: `client_gone`, `revoked`."""
+    content_type: str = ""
+    """Of the answer."""
+    answer: str | None = None
+    """The answer as it crossed the wire, where `KeyRequest.record` asked for it."""
+    replayed: Literal["", "exact", "like"] = ""
+    """Answered from a recording: by the very same request, or by one that differs in times, ids and the like only."""
+    divergence: str | None = None
+    """Where the request left the recording, in words."""
 
 
 class Gateway(Protocol):
@@ -113,8 +125,11 @@ class Gateway(Protocol):
     async def revoke(self, key_id: str) -> None:
         """From now on every request with it is refused. Safe to call again."""
 
-    def exchanges(self, key_id: str) -> AsyncIterator[Exchange]:
-        """Everything recorded for the key so far, in order of completion."""
+    def exchanges(self, key_id: str, since: int = 0) -> AsyncIterator[Exchange]:
+        """Everything recorded for the key so far, in order of completion, without the first `since`.
+
+        Those are not read again: a turn asks for what is new.
+        """
 
     async def usage(self, key_id: str) -> Usage: ...
 
@@ -150,6 +165,10 @@ class GatewaySpec:
     """Pairs (what the agent speaks, what the provider speaks)."""
     logins: frozenset[str] = frozenset({"key", "bearer"})
     """Kinds of `ModelTarget.auth` it can present to a provider."""
+    exact: bool = True
+    """Between equal wires bytes pass unchanged. False: answers are the same in meaning only."""
+    replays: bool = False
+    """It understands `KeyRequest.record` and `KeyRequest.replay`."""
     default_rank: int | None = None
     available: Callable[[], Availability] = lambda: Availability(True)
     check: CheckFn = no_checks

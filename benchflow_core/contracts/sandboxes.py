@@ -70,6 +70,8 @@ class ImageRequest:
     """May the sandbox run on a file system other than the one asked for? Then `ImageRef.fidelity` says so."""
     base_override: str | None = None
     """Replaces the image of every FROM that is not a stage."""
+    target: str | None = None
+    """The stage of the Dockerfile to stop at; the last one where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,10 @@ class Sandbox(Protocol):
         """
 
     async def snapshot(self, name: str, *, keep: bool = False) -> Snapshot:
-        """Capture the file system (`Capability.SNAPSHOT`). The box goes on."""
+        """Capture the file system (`Capability.SNAPSHOT`). The box goes on.
+
+        `keep`: it outlives the provider. Its lease has neither term nor owner, and the name in `labels["name"]`.
+        """
 
     async def restore(self, snapshot: Snapshot) -> None:
         """Put this box back (`Capability.RESTORE`): every process in it ends."""
@@ -404,6 +409,8 @@ class SandboxSpec:
     """Everything of ours that exists there, live or left behind."""
     reap: Callable[[Lease], Awaitable[None]] | None = None
     max_concurrency: int | None = None
+    on_host: bool = True
+    """Its boxes use the CPUs and memory of this machine. False for a cloud: then they do not bound how many run."""
     requires: tuple[str, ...] = ()
     """Environment variables it needs, by name; the doctor reports present or missing."""
     threat_model: str = ""

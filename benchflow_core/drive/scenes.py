@@ -25,6 +25,10 @@ class Role:
     idle_timeout_sec: float | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     """The agent plugin's own."""
+    read_only: bool = False
+    """It can read everything it is shown and write nothing but its messages, its home and temporary files."""
+    oracle_access: bool | None = None
+    """May it read `/solution`? `None`: where it shares scenes with others and its prompts name that folder."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Scene:
     name: str = "default"
     roles: Sequence[Role] = ()
     turns: Sequence[Turn] = ()
+    concurrent: bool = False
+    """Roles do not wait for each other: each works through its own turns."""
 
     @classmethod
     def single(
@@ -68,6 +74,9 @@ class DriveStep:
     role: str
     prompt: str | None
     ends_scene: bool = False
+    roles: tuple[str, ...] = ()
+    """Everybody in the scene."""
+    concurrent: bool = False
 
 
 def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
@@ -88,5 +97,7 @@ def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
                 )
             name = f"scene-{i}-turn-{j}-{turn.role}"
             ends = j == len(turns) and i < len(scenes)
-            steps.append(DriveStep(name, scene.name, turn.role, turn.prompt, ends_scene=ends))
+            steps.append(
+                DriveStep(name, scene.name, turn.role, turn.prompt, ends, tuple(known), concurrent=scene.concurrent)
+            )
     return steps

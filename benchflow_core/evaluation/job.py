@@ -1,32 +1,43 @@
-"""Running a job: bounded concurrency, retry by type of error, results as they come."""
+"""A job: plan, write the plan down, run it, aggregate. What can be gone on with later is on disk at every moment."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
-from benchflow_core.errors import BenchflowError, ConfigurationError
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation.attempt import Attempts
+from benchflow_core.evaluation.budget import Budget, Spent
+from benchflow_core.evaluation.codec import to_json
 from benchflow_core.evaluation.config import EvaluationConfig
+from benchflow_core.evaluation.estimate import LARGE, estimate
+from benchflow_core.evaluation.folders import read_result, row_of
 from benchflow_core.evaluation.items import Item, plan_items, select_tasks
+from benchflow_core.evaluation.jobfile import Entry, JobRecord
+from benchflow_core.evaluation.joblock import JobLock
+from benchflow_core.evaluation.journal import Journal
+from benchflow_core.evaluation.live import LiveReport
+from benchflow_core.evaluation.needs import Room, make_room
+from benchflow_core.evaluation.reopen import Again, check_drift, reap_left, spent_before, unfinished
+from benchflow_core.evaluation.runner import Runner
 from benchflow_core.evaluation.summary import EvaluationResult, summarize
 from benchflow_core.results.clock import Stopwatch, now
-from benchflow_core.results.files import write_json
-from benchflow_core.results.layout import RolloutDir, job_name, rollout_name
+from benchflow_core.results.files import cannot_write, read_json, write_json
+from benchflow_core.results.layout import job_name
+from benchflow_core.rollout.credentials import check_credentials
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
-from benchflow_core.rollout.result import RESULT_VERSION
-from benchflow_core.rollout.rollout import Rollout
+from benchflow_core.rollout.plan import Plan
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "summary_of"]
 
 Listener = Callable[[str, Mapping[str, Any]], None]
-"""Told `planned`, `started`, `finished`, `retry` with data, for progress displays."""
+"""Told what `journal.jsonl` holds as it happens, and `live` about once a second, for displays."""
 
 
 class Evaluation:
@@ -48,177 +59,268 @@ class Evaluation:
         self.config = config or EvaluationConfig()
         self.job_name = job_name or _fresh_job_name(self.jobs_dir)
         self._env = env
-        self._listener = listener or (lambda kind, data: None)
+        self._listener = listener
         self._warn = warn or (lambda line: None)
-        self.results: list[dict[str, Any]] = []
+        self._journal: Journal | None = None
+        self._runner: Runner | None = None
+        self._record: JobRecord | None = None
+        self._again: Again = "nothing"
+        self._allow_drift = False
+        self._drain_early: str | None = None
+        self._reopened = False
+        self._names: list[str] = []
 
     @classmethod
     def from_yaml(cls, path: str | Path, **more: Any) -> Evaluation:
-        """A job as a YAML config describes it."""
-        from benchflow_core.evaluation.yaml import load_job
+        """A job as a YAML config describes it. Blocking where its tasks have to be fetched."""
+        from benchflow_core.evaluation.yaml import load_job, open_job
 
-        file, config = load_job(path)
-        if file.tasks_dir is None:
-            raise ConfigurationError(f"{path}: 'tasks_dir' is missing.", remedy="Say where the tasks are.")
-        return cls(file.tasks_dir, file.jobs_dir, config, file.job_name, **more)
+        return open_job(load_job(path), cls, **more)
+
+    @classmethod
+    def reopen(
+        cls,
+        job_dir: str | Path,
+        *,
+        again: Again = "nothing",
+        changes: Mapping[str, Any] | None = None,
+        allow_drift: bool = False,
+        env: Mapping[str, str] | None = None,
+        listener: Listener | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> Evaluation:
+        """A job that was begun earlier. `run()` goes on with what is not finished.
+
+        `again="errors"` runs those without a score once more. `changes` are settings of the job itself: more `trials`,
+        other budgets, another `concurrency`.
+        """
+        from benchflow_core.dotenv import user_env
+        from benchflow_core.evaluation.tasks import fetch_again
+
+        folder = Path(job_dir)
+        record = JobRecord.read(folder)
+        config = record.settings(user_env() if env is None else env)
+        for name, value in (changes or {}).items():
+            setattr(config, name, value)
+        if missing := [name for name in record.code if not getattr(config, name)]:
+            raise ConfigurationError(
+                f"job {record.job_name} was made in Python with '{missing[0]}', which is not written down.",
+                remedy=f"Go on in Python: Evaluation.reopen(…, changes={{'{missing[0]}': …}}).",
+            )
+        paths = [Path(path) for path in record.tasks]
+        if not all(path.is_dir() for path in paths):
+            fetch_again(config.source_provenance, user_env() if env is None else env)
+        if gone := [p for p in paths if not p.is_dir()]:
+            raise ConfigurationError(f"task {gone[0]} is gone.", remedy="Put it back where it was.")
+        job = cls(paths, folder.parent, config, folder.name, env=env, listener=listener, warn=warn)
+        job._record, job._again, job._allow_drift, job._reopened = record, again, allow_drift, True
+        return job
 
     @property
     def job_dir(self) -> Path:
         return self.jobs_dir / self.job_name
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """A row per finished rollout, read from disk: a job of many holds none of them."""
+        return [row_of(result) for result in self._finished()]
 
     def tasks(self) -> list[Path]:
         if isinstance(self.tasks_dir, str | Path):
             return select_tasks(Path(self.tasks_dir), self.config.include_tasks, self.config.exclude_tasks)
         return list(self.tasks_dir)
 
+    def drain(self, reason: str = "interrupted") -> None:
+        """Start nothing more; what runs is finished, and the rest can be resumed."""
+        self._drain_early = self._drain_early or reason
+        if self._runner is not None:
+            self._runner.drain(reason)
+
     async def run(self) -> EvaluationResult:
         """Plan, run, aggregate. Refusals come before anything is started or written."""
         watch = Stopwatch()
-        if self.config.concurrency < 1 or self.config.trials < 1:
+        if (self.config.concurrency or 1) < 1 or self.config.trials < 1:
             raise ConfigurationError("concurrency and trials must be at least 1.")
-        host = Host(env=self._env, concurrency=self.config.concurrency, build_concurrency=self.config.build_concurrency)
-        async with host:
+        async with Host(env=self._env, build_concurrency=self.config.build_concurrency) as host:
             items = plan_items(self.tasks(), self.config, host)
-            if self.job_dir.exists():
-                raise ConfigurationError(f"{self.job_dir} already exists.", remedy="Choose another --job-name.")
-            bus = ObserverBus(host.plugins.observers(), self._warn)
+            room = make_room(self.config, items, host)
+            await self._check_models(items, host)
+            lock = self._claim()
             try:
-                self._announce(items, bus)
-                await self._run_all(items, host, bus)
-                result = self._finish(len(items), watch.seconds, items)
-                bus.send(
-                    ev.JobFinished(
-                        time=time.time(), job=self.job_name, job_dir=self.job_dir, summary=result.to_json({})
-                    )
-                )
-                return result
+                todo = self._open(items, host)
+                return await self._run(todo, room, host, watch)
             finally:
-                await asyncio.to_thread(bus.close)
+                if self._journal is not None:
+                    self._journal.close()
+                lock.release()
 
     # --- parts -----------------------------------------------------------------------------------------
 
-    def _announce(self, items: Sequence[Item], bus: ObserverBus) -> None:
-        first = next(item.plan for item in items if item.plan is not None)
-        config = {**_plain_config(self.config), "sandbox": first.sandbox.name}
-        self._listener(
+    async def _check_models(self, items: Sequence[Item], host: Host) -> None:
+        """A key that is refused is said now, not by every rollout of a fleet. A single one finds out by itself."""
+        if len(items) < 2:
+            return
+        planned = {id(item.plan): item for item in items if item.plan is not None}
+        where: dict[str, Any] = {"jobs_dir": self.jobs_dir, "job_name": self.job_name, "rollout_name": "", "attempt": 1}
+        configs = [
+            (item.plan, self.config.rollout(item.task_path, trial=item.trial, arm=item.arm, **where))
+            for item in planned.values()
+            if item.plan is not None
+        ]
+        await check_credentials(host, configs)
+
+    def _claim(self) -> JobLock:
+        """The folder is this job's, or it is another's."""
+        if self._record is None:
+            try:
+                self.job_dir.mkdir(parents=True)
+            except FileExistsError:
+                if not self.job_dir.exists() or not self.job_dir.is_dir():
+                    raise cannot_write(self.job_dir, NotADirectoryError()) from None
+                raise ConfigurationError(
+                    f"{self.job_dir} already exists.",
+                    remedy=f"Choose another --job-name, or go on with it: bench eval resume {self.job_dir}",
+                ) from None
+            except OSError as error:
+                raise cannot_write(self.job_dir, error) from error
+        return JobLock(self.job_dir)
+
+    def _open(self, items: Sequence[Item], host: Host) -> list[Entry]:
+        """Write the plan, or compare with the one that was written. Gives what is to run."""
+        record = self._record
+        if record is None:
+            record = self._record = JobRecord.new(self.job_name, self.config, items)
+        else:
+            check_drift(record, items, allow=self._allow_drift, warn=self._warn)
+            record.config = to_json(self.config)
+            record.add(items)
+        record.write(self.job_dir, host.redactor)
+        entries = record.entries(items)
+        self._names = [entry.name for entry in entries]
+        self._journal = Journal(self.job_dir, host.redactor.text)
+        if not self._reopened:
+            return entries
+        return unfinished(self.job_dir, entries, self.config.retry, self._again)
+
+    async def _run(self, todo: Sequence[Entry], room: Room, host: Host, watch: Stopwatch) -> EvaluationResult:
+        bus = ObserverBus(host.plugins.observers(), self._warn)
+        attempts = Attempts(self.config, self.job_dir, host, bus, self._tell, self._warn)
+        self._runner = runner = self._make_runner(attempts, host, room, resumed=len(self._names) > len(todo))
+        report = LiveReport(self.job_dir, runner, attempts, self._tell)
+        try:
+            self._announce(room, len(todo), bus)
+            if self._reopened:
+                await asyncio.to_thread(host.sweep)
+                await reap_left(list({p.sandbox.name: p.sandbox for p in room.plans}.values()), self._warn)
+            if self._drain_early is not None:
+                runner.drain(self._drain_early)
+            for entry in todo:
+                entry.image = attempts.image_key(entry)
+            async with report:
+                await runner.run(todo)
+            return self._finish(room.plans[0], watch.seconds, bus)
+        except asyncio.CancelledError:
+            self._tell("stopped", {"reason": "stopped by the user", "left": runner.left})
+            self._finish(room.plans[0], watch.seconds, bus)
+            raise
+        finally:
+            await asyncio.to_thread(bus.close)
+
+    def _make_runner(self, attempts: Attempts, host: Host, room: Room, *, resumed: bool) -> Runner:
+        config = self.config
+        spent = Spent()
+        if resumed and self._record is not None:
+            spent = spent_before(self.job_dir, self._names)
+        return Runner(
+            attempt=attempts.run,
+            image=attempts.image,
+            finished=lambda entry, result: self._tell("finished", row_of(result)),
+            need=room.need,
+            slots=room.slots,
+            retry=config.retry,
+            budget=Budget(config.max_cost, config.max_tokens, config.max_time),
+            spent=spent,
+            tell=self._tell,
+            builds=host.build_concurrency,
+        )
+
+    def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
+        """To the journal and the display. A display that fails is not asked again."""
+        if self._journal is not None and kind != "live":
+            self._journal.write(kind, data)
+        if self._listener is not None:
+            try:
+                self._listener(kind, data)
+            except Exception:
+                self._listener = None
+
+    def _announce(self, room: Room, todo: int, bus: ObserverBus) -> None:
+        total, first, slots = len(self._names), room.plans[0], room.slots
+        self._tell(
             "planned",
             {
-                "total": len(items),
+                "total": total,
+                "done": total - todo,
                 "sandbox": first.sandbox.name,
                 "isolation": first.isolation,
                 "chosen": self.config.sandbox is None,
+                "seed": self.config.seed,
+                "concurrency": self.config.concurrency,
+                "cpus": slots.cpus,
+                "memory_mb": round(slots.memory_mb),
+                "job_dir": str(self.job_dir),
             },
         )
-        bus.send(
-            ev.JobStarted(time=time.time(), job=self.job_name, job_dir=self.job_dir, planned=len(items), config=config)
-        )
+        if todo >= LARGE:
+            role = next(iter(first.roles.values()))
+            self._tell("estimate", estimate(self.jobs_dir, self.job_name, todo, role.agent, role.model).to_json())
+        config = {**_plain_config(self.config), "sandbox": first.sandbox.name}
+        bus.send(ev.JobStarted(time=time.time(), job=self.job_name, job_dir=self.job_dir, planned=total, config=config))
 
-    async def _run_all(self, items: Sequence[Item], host: Host, bus: ObserverBus) -> None:
-        """Workers take items in order. A worker that is cancelled has torn its rollout down before it ends."""
-        queue = iter(items)
+    def _finished(self) -> Iterator[dict[str, Any]]:
+        for name in self._names:
+            if (result := read_result(self.job_dir, name)) is not None:
+                yield result
 
-        async def worker() -> None:
-            for item in queue:
-                await self._run_item(item, host, bus)
-
-        workers = [asyncio.create_task(worker()) for _ in range(min(self.config.concurrency, len(items)))]
-        try:
-            await asyncio.gather(*workers)
-        except BaseException:
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            raise
-
-    async def _run_item(self, item: Item, host: Host, bus: ObserverBus) -> None:
-        """Attempts until one is scored or may not be tried again; the earlier ones are kept below `attempts/`."""
-        if item.plan is None:
-            self._done(self._refused(item))
-            return
-        name = rollout_name(item.task_path.name)
-        attempt = 1
-        while True:
-            result = await self._attempt(item, name, attempt, host, bus)
-            if not _try_again(result) or attempt > self.config.retry.max_retries:
-                self._done(result)
-                return
-            wait = self.config.retry.wait(attempt)
-            self._listener("retry", {"rollout": name, "attempt": attempt, "wait": wait, "error": result["error"]})
-            self._set_aside(name, attempt)
-            await asyncio.sleep(wait)
-            attempt += 1
-
-    async def _attempt(self, item: Item, name: str, attempt: int, host: Host, bus: ObserverBus) -> dict[str, Any]:
-        config = self.config.rollout(
-            item.task_path,
-            jobs_dir=self.jobs_dir,
-            job_name=self.job_name,
-            rollout_name=name,
-            trial=item.trial,
-            attempt=attempt,
-        )
-        self._listener("started", {"rollout": name, "task": item.task_path.name, "attempt": attempt})
-        rollout = await Rollout.create(config, host, plan=item.plan, bus=bus)
-        try:
-            return (await rollout.run()).to_json()
-        except BenchflowError as error:
-            return self._broken(item, name, error)
-        except Exception as error:
-            defect = BenchflowError(f"defect in the rollout: {type(error).__name__}: {error}", retryable=False)
-            self._warn(f"{name}: {defect.message}")
-            return self._broken(item, name, defect)
-
-    def _done(self, result: dict[str, Any]) -> None:
-        self.results.append(_small(result))
-        self._listener("finished", self.results[-1])
-
-    def _refused(self, item: Item) -> dict[str, Any]:
-        assert item.refusal is not None
-        return self._broken(item, rollout_name(item.task_path.name), item.refusal)
-
-    def _broken(self, item: Item, name: str, error: BenchflowError) -> dict[str, Any]:
-        """A rollout that never came to write its own result still leaves one, typed."""
-        result = {
-            "schema_version": RESULT_VERSION,
-            "task_name": item.task_path.name,
-            "rollout_name": name,
-            "job_name": self.job_name,
-            "trial": item.trial,
-            "rewards": None,
-            "agent": self.config.agent,
-            "model": self.config.model,
-            "error": error.message,
-            "error_category": error.code,
-            "error_info": error.to_json(),
-            "verifier_error": None,
-            "finished_at": now(),
-            "core_version": __version__,
-        }
-        path = RolloutDir(self.job_dir / name).result
-        if not path.exists():
-            write_json(path, result)
-        return result
-
-    def _set_aside(self, name: str, attempt: int) -> None:
-        target = self.job_dir / "attempts" / f"{name}.{attempt}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (self.job_dir / name).rename(target)
-
-    def _finish(self, planned: int, seconds: float, items: Sequence[Item]) -> EvaluationResult:
-        result = summarize(self.job_name, self.results, planned, seconds, self.job_dir)
-        first = next(item.plan for item in items if item.plan is not None)
+    def _finish(self, first: Plan, seconds: float, bus: ObserverBus) -> EvaluationResult:
+        assert self._runner is not None and self._record is not None
+        runner = self._runner
+        result = summarize(self.job_name, self._finished(), len(self._names), seconds, self.job_dir)
+        role = next(iter(first.roles.values()))
         more = {
             **_plain_config(self.config),
-            "agent": next(iter(first.roles.values())).agent,
-            "model": next(iter(first.roles.values())).model,
+            **self.config.dataset_stamp(),
+            "agent": role.agent,
+            "model": role.model,
             "environment": first.sandbox.name,
             "sandbox": first.sandbox.name,
             "plugins": first.plugins(),
             "core_version": __version__,
             "finished_at": now(),
+            "stopped": runner.stopping,
+            "not_run": runner.left,
+            "drift": self._record.drift,
+            "total_tokens": runner.spent.tokens,
+            "total_cost_usd": round(runner.spent.cost, 6),
         }
-        write_json(self.job_dir / "summary.json", result.to_json(more))
+        summary = result.to_json(more)
+        write_json(self.job_dir / "summary.json", summary)
+        ended = {"stopped": runner.stopping, "not_run": runner.left, "seconds": round(seconds, 3)}
+        self._tell("job_finished", ended)
+        bus.send(ev.JobFinished(time=time.time(), job=self.job_name, job_dir=self.job_dir, summary=summary))
         return result
+
+
+def summary_of(job_dir: Path) -> tuple[EvaluationResult, dict[str, Any]]:
+    """What the files of a job say now, and its `summary.json`, whoever ran it."""
+    names = [row["rollout"] for row in JobRecord.read(job_dir).items]
+    found = (row for name in names if (row := read_result(job_dir, name)) is not None)
+    try:
+        summary = dict(read_json(job_dir / "summary.json"))
+    except (OSError, ValueError):
+        summary = {}
+    result = summarize(job_dir.name, found, len(names), summary.get("elapsed_sec", 0.0), job_dir)
+    return result, {**result.to_json({}), **summary}
 
 
 def _fresh_job_name(jobs_dir: Path) -> str:
@@ -233,29 +335,4 @@ def _fresh_job_name(jobs_dir: Path) -> str:
 
 def _plain_config(config: EvaluationConfig) -> dict[str, Any]:
     """As results record it; hooks are code and variables may be secret."""
-    value = asdict(replace(config, pre_agent_hooks=()))
-    return {key: item for key, item in value.items() if key not in ("agent_env", "pre_agent_hooks")}
-
-
-def _small(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What a job keeps of a finished rollout in memory: the rest is on disk."""
-    keep = (
-        "task_name",
-        "rollout_name",
-        "rewards",
-        "error",
-        "error_info",
-        "verifier_error",
-        "verifier_error_info",
-        "image_fidelity",
-        "verifier_isolation",
-        "timing",
-        "trial",
-        "notices",
-    )
-    return {key: result.get(key) for key in keep}
-
-
-def _try_again(result: Mapping[str, Any]) -> bool:
-    info = result.get("error_info")
-    return result.get("rewards") is None and bool(info) and bool(info["retryable"])  # type: ignore[index]
+    return {key: item for key, item in to_json(config).items() if key != "agent_env"}

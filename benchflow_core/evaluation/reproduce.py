@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core import __version__
+from benchflow_core.dotenv import user_env
 from benchflow_core.drive.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.job import Evaluation, Listener
+from benchflow_core.evaluation.tasks import find_again
 from benchflow_core.plugins import registry
 from benchflow_core.results.files import read_json
 from benchflow_core.task import task_digest
@@ -25,10 +27,13 @@ def reproduction(
     lock = _read(rollout)
     task = Path(lock["task"]["path"])
     if not task.is_dir():
-        raise ConfigurationError(
-            f"the task of this rollout is no longer at {task}.",
-            remedy=f"Put it back; its digest is {lock['task']['digest']}.",
-        )
+        digest = lock["task"]["digest"]
+        again = find_again(task.name, digest, lock["task"].get("source"), user_env())
+        if again is None:
+            raise ConfigurationError(
+                f"the task of this rollout is no longer at {task}.", remedy=f"Put it back; its digest is {digest}."
+            )
+        task = again
     drift = _drift(lock, task)
     if drift and not allow_drift:
         raise ConfigurationError(
@@ -81,10 +86,14 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
         agent_idle_timeout=limits["idle"],
         timeout=limits["agent_timeout"],
         permissions=settings["permissions"],
+        auth=settings.get("auth", "gateway"),
+        gateway=settings.get("gateway"),
+        gateway_options=settings.get("gateway_options") or {},
         isolation=lock["verification"]["isolation"],
         allow_substitute=settings["allow_substitute"],
         allow_env=settings["allow_env"],
         base_image_override=settings["base_image_override"],
+        source_provenance=lock["task"].get("source"),
         concurrency=1,
     )
 

@@ -1,4 +1,4 @@
-"""Honest aggregation: a score never stands without its coverage."""
+"""Honest aggregation: a score never stands without its coverage, its error, and what was mixed into it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.evaluation import statistics as st
 from benchflow_core.rollout.result import outcome_of
 
-__all__ = ["SUMMARY_VERSION", "EvaluationResult", "summarize"]
+__all__ = ["SUMMARY_VERSION", "EvaluationResult", "Tally", "arm_of", "summarize"]
 
 SUMMARY_VERSION = "1.0"
 
 
 @dataclass
+class Task:
+    """What is kept of a task's rollouts: numbers only, so that a large job stays small in memory."""
+
+    name: str
+    passes: list[float] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+
+
+@dataclass
 class EvaluationResult:
-    """What a finished job says."""
+    """What a job, or any set of rollouts, says."""
 
     job_name: str
     total: int = 0
@@ -31,8 +41,17 @@ class EvaluationResult:
     elapsed_sec: float = 0.0
     failures: list[dict[str, Any]] = field(default_factory=list)
     error_categories: dict[str, int] = field(default_factory=dict)
+    """`kind:code` of every error, those of scored rollouts included."""
+    unscored_by_kind: dict[str, int] = field(default_factory=dict)
+    """Why rollouts have no score, by type of error; `not-run` for those that left no result."""
     fidelity: dict[str, int] = field(default_factory=dict)
     isolation: dict[str, int] = field(default_factory=dict)
+    strata: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Where image fidelity or isolation differ: the score of each kind for itself."""
+    usage: dict[str, float] = field(default_factory=dict)
+    tasks: dict[str, Task] = field(default_factory=dict)
+    arms: dict[str, EvaluationResult] = field(default_factory=dict)
+    """Where several agents, models or arms were put together: each for itself."""
     job_dir: Path | None = None
 
     @property
@@ -63,11 +82,51 @@ class EvaluationResult:
     def mean_reward(self) -> float | None:
         return self.reward_sum / self.rewarded if self.rewarded else None
 
+    @property
+    def score_error(self) -> float | None:
+        """Standard error of `score`, clustered by task; none with fewer than two tasks."""
+        return st.clustered_error(t.passes for t in self.tasks.values())
+
+    @property
+    def score_interval(self) -> tuple[float, float] | None:
+        """95 %, Wilson's, for as many rollouts as the trials of the same tasks are worth."""
+        return st.effective_interval([t.passes for t in self.tasks.values()]) if self.scored else None
+
+    @property
+    def reward_error(self) -> float | None:
+        return st.clustered_error(t.rewards for t in self.tasks.values())
+
+    @property
+    def trials(self) -> dict[str, tuple[int, int]]:
+        """(passed, scored) of every task with a score."""
+        return {key: (round(sum(t.passes)), len(t.passes)) for key, t in self.tasks.items() if t.passes}
+
+    def at_k(self) -> dict[str, dict[str, dict[str, float]]]:
+        """pass@k and pass^k, each with the number of tasks that have k scored trials. Of one arm only: trials of
+        different agents are not trials of the same thing."""
+        trials = {} if self.arms else self.trials
+        ks = st.ks_up_to(max((n for _, n in trials.values()), default=0))
+        found: dict[str, dict[str, dict[str, float]]] = {"pass_at_k": {}, "pass_hat_k": {}}
+        for name, estimate in (("pass_at_k", st.pass_at_k), ("pass_hat_k", st.pass_hat_k)):
+            for k in ks:
+                if (value := estimate(trials, k)) is not None:
+                    found[name][str(k)] = {"value": value[0], "tasks": value[1]}
+        return found
+
+    def flaky(self) -> list[dict[str, Any]]:
+        """Tasks that passed in some trials and failed in others, the most undecided first."""
+        if self.arms:
+            return [{**row, "arm": name} for name, arm in self.arms.items() for row in arm.flaky()]
+        mixed = [(c, n, self.tasks[key].name) for key, (c, n) in self.trials.items() if 0 < c < n]
+        mixed.sort(key=lambda row: (abs(row[0] / row[1] - 0.5), row[2]))
+        return [{"task": name, "passed": c, "scored": n} for c, n, name in mixed]
+
     def to_json(self, more: Mapping[str, Any]) -> dict[str, Any]:
         low, high = self.bounds
         return {
             "schema_version": SUMMARY_VERSION,
             "job_name": self.job_name,
+            **self.usage,
             **more,
             "total": self.total,
             "passed": self.passed,
@@ -75,46 +134,180 @@ class EvaluationResult:
             "errored": self.errored,
             "verifier_errored": self.verifier_errored,
             "scored": self.scored,
+            "unscored": self.unscored,
+            "unscored_by_kind": self.unscored_by_kind,
             "coverage": self.coverage,
             "score": f"{self.score:.1%}",
             "score_ratio": self.score,
             "score_bounds": [low, high],
+            "score_error": self.score_error,
+            "score_interval": self.score_interval,
             "mean_reward": self.mean_reward,
+            "mean_reward_error": self.reward_error,
+            "tasks": len(self.tasks),
+            **self.at_k(),
+            "flaky_tasks": self.flaky(),
             "error_categories": self.error_categories,
             "image_fidelity": self.fidelity,
             "verifier_isolation": self.isolation,
+            "strata": self.strata,
+            **({"arms": {name: arm.to_json({}) for name, arm in self.arms.items()}} if self.arms else {}),
             "elapsed_sec": round(self.elapsed_sec, 3),
         }
 
 
+class Tally:
+    """Rollouts one by one; their results may be forgotten afterwards."""
+
+    def __init__(self, job_name: str) -> None:
+        self._name = job_name
+        self._arms: dict[str, _Arm] = {}
+        self._failures: list[dict[str, Any]] = []
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """`result.json`, or a row with the same keys."""
+        name, outcome = arm_of(result), outcome_of(result)
+        arm = self._arms.get(name)
+        if arm is None:
+            arm = self._arms[name] = _Arm()
+        arm.add(result, outcome)
+        if outcome != "passed":
+            self._failures.append(_failure(result, outcome))
+
+    def result(
+        self,
+        planned: int | None = None,
+        elapsed: float = 0.0,
+        job_dir: Path | None = None,
+        arms: Mapping[str, int] | None = None,
+    ) -> EvaluationResult:
+        """`planned` counts rollouts that left no result, too; `arms` does so for each arm by itself."""
+        for name in arms or ():
+            self._arms.setdefault(name, _Arm())
+        whole = _Arm()
+        for arm in self._arms.values():
+            whole.join(arm)
+        result = whole.result(self._name, planned)
+        result.elapsed_sec, result.job_dir, result.failures = elapsed, job_dir, self._failures
+        if len(self._arms) > 1:
+            wanted = arms or {}
+            result.arms = {name: arm.result(name, wanted.get(name)) for name, arm in sorted(self._arms.items())}
+        return result
+
+
+class _Arm:
+    """The counts of rollouts that were run alike."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self.unscored: Counter[str] = Counter()
+        self.usage: Counter[str] = Counter()
+        self.strata: Counter[tuple[str, str, str]] = Counter()
+        self.tasks: dict[str, Task] = {}
+
+    def add(self, result: Mapping[str, Any], outcome: str) -> None:
+        self.counts[outcome] += 1
+        key = _task_key(result)
+        task = self.tasks.get(key)
+        if task is None:
+            task = self.tasks[key] = Task(result["task_name"])
+        reward = (result.get("rewards") or {}).get("reward")
+        if reward is None:
+            self.unscored[_why(result)] += 1
+        else:
+            task.rewards.append(float(reward))
+            task.passes.append(float(outcome == "passed"))
+            self.strata[str(result.get("image_fidelity")), str(result.get("verifier_isolation")), outcome] += 1
+        for info in (result.get("error_info"), result.get("verifier_error_info")):
+            if info:
+                self.errors[f"{info['kind']}:{info['code']}"] += 1
+        self._add_usage(result)
+
+    def _add_usage(self, result: Mapping[str, Any]) -> None:
+        """Sums, and how many rollouts they are known for: what nobody reported is not zero."""
+        usage = self.usage
+        for name, count in (
+            ("total_skill_invocations", result.get("n_skill_invocations")),
+            ("total_tool_calls", result.get("n_tool_calls")),
+        ):
+            if count is not None:
+                usage[name] += count
+        used = result.get("agent_result")
+        if used:
+            for name, value in (("total_tokens", used.get("total_tokens")), ("total_cost_usd", used.get("cost_usd"))):
+                if value is not None:
+                    usage[name] += value
+                    usage[f"{name}_known"] += 1
+
+    def join(self, other: _Arm) -> None:
+        for name in ("counts", "errors", "unscored", "usage", "strata"):
+            getattr(self, name).update(getattr(other, name))
+        for key, task in other.tasks.items():
+            own = self.tasks.setdefault(key, Task(task.name))
+            own.passes += task.passes
+            own.rewards += task.rewards
+
+    def result(self, name: str, planned: int | None = None) -> EvaluationResult:
+        seen = sum(self.counts.values())
+        missing = max(0, (planned or 0) - seen)
+        result = EvaluationResult(name, total=seen + missing, tasks=self.tasks)
+        for outcome, count in self.counts.items():
+            setattr(result, outcome, count)
+        result.reward_sum = sum(sum(task.rewards) for task in self.tasks.values())
+        result.rewarded = sum(len(task.rewards) for task in self.tasks.values())
+        result.error_categories = dict(self.errors)
+        result.unscored_by_kind = dict(self.unscored) | ({"not-run": missing} if missing else {})
+        result.usage = dict(self.usage)
+        if "total_skill_invocations" in result.usage:
+            result.usage["avg_skill_invocations"] = result.usage["total_skill_invocations"] / max(seen, 1)
+        self._split(result)
+        return result
+
+    def _split(self, result: EvaluationResult) -> None:
+        """Count image fidelity and isolation, and where they are mixed, score each kind for itself."""
+        parts: dict[str, list[int]] = {}
+        for (fidelity, isolation, outcome), n in sorted(self.strata.items()):
+            result.fidelity[fidelity] = result.fidelity.get(fidelity, 0) + n
+            result.isolation[isolation] = result.isolation.get(isolation, 0) + n
+            part = parts.setdefault(f"{fidelity} image, {isolation} verifier", [0, 0])
+            part[0] += n if outcome == "passed" else 0
+            part[1] += n
+        if len(parts) > 1:
+            result.strata = {k: {"passed": p, "scored": n, "score_ratio": p / n} for k, (p, n) in parts.items()}
+
+
 def summarize(
-    job_name: str, results: Iterable[Mapping[str, Any]], planned: int, elapsed: float, job_dir: Path | None
+    job_name: str,
+    results: Iterable[Mapping[str, Any]],
+    planned: int | None,
+    elapsed: float,
+    job_dir: Path | None,
+    arms: Mapping[str, int] | None = None,
 ) -> EvaluationResult:
-    """From the `result.json` of each rollout that counts."""
-    total = EvaluationResult(job_name, total=planned, elapsed_sec=elapsed, job_dir=job_dir)
-    errors: Counter[str] = Counter()
+    """From the `result.json` of each rollout that counts. `planned`, in all and by arm: what the job set out to run."""
+    tally = Tally(job_name)
     for result in results:
-        _add(total, result, errors)
-    total.error_categories = dict(errors)
-    return total
+        tally.add(result)
+    return tally.result(planned, elapsed, job_dir, arms)
 
 
-def _add(total: EvaluationResult, result: Mapping[str, Any], errors: Counter[str]) -> None:
-    outcome = outcome_of(result)
-    setattr(total, outcome, getattr(total, outcome) + 1)
-    reward = (result.get("rewards") or {}).get("reward")
-    if reward is not None:
-        total.reward_sum += reward
-        total.rewarded += 1
-    for info in (result.get("error_info"), result.get("verifier_error_info")):
-        if info:
-            errors[f"{info['kind']}:{info['code']}"] += 1
-    if reward is not None:
-        for counts, key in ((total.fidelity, "image_fidelity"), (total.isolation, "verifier_isolation")):
-            value = str(result.get(key))
-            counts[value] = counts.get(value, 0) + 1
-    if outcome != "passed":
-        total.failures.append(_failure(result, outcome))
+def arm_of(result: Mapping[str, Any]) -> str:
+    """The arm as the job names it, else who ran: agent and model."""
+    if result.get("arm"):
+        return str(result["arm"])
+    agent, model = result.get("agent"), result.get("model")
+    return f"{agent} {model}" if agent and model else str(agent or model or "")
+
+
+def _task_key(result: Mapping[str, Any]) -> str:
+    """A task that was changed is another task."""
+    return f"{result['task_name']} {result.get('task_digest') or ''}"
+
+
+def _why(result: Mapping[str, Any]) -> str:
+    info = result.get("error_info") or result.get("verifier_error_info")
+    return str(info["kind"]) if info else "no-reward"
 
 
 def _failure(result: Mapping[str, Any], outcome: str) -> dict[str, Any]:

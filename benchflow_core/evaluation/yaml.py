@@ -1,141 +1,195 @@
-"""Job and rollout configs from YAML. The same fields as in Python and on the command line; older words are aliases."""
+"""Jobs and rollouts from YAML and from the command line: one way in, and the same words in both."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import MISSING, fields
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.configfile import ConfigFile
-from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.dotenv import user_env
+from benchflow_core.drive.words import driver_word
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
+from benchflow_core.evaluation.matrix import Matrix
+from benchflow_core.evaluation.model import ALIASES, LISTS, TEXT_TABLES, JobKeys, check_settings
+from benchflow_core.evaluation.older_shape import rewrite_older_shape
+from benchflow_core.evaluation.overrides import apply_options, apply_overrides
+from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, choose_tasks
 from benchflow_core.rollout.config import RolloutConfig
 
-__all__ = ["JobFile", "load_job", "load_rollout"]
+if TYPE_CHECKING:
+    from benchflow_core.evaluation.job import Evaluation
 
-_ALIASES = {
-    "environment": "sandbox",
-    "task_dir": "tasks_dir",
-    "task_path": "tasks_dir",
-    "agent_idle_timeout_sec": "agent_idle_timeout",
-    "include": "include_tasks",
-    "exclude": "exclude_tasks",
-}
-_OWN = ("tasks_dir", "jobs_dir", "job_name", "rollout_name", "max_retries")
-_NOT_IN_YAML = ("task_path", "retry", "attempt", "trial", "source_provenance", "dataset", "pre_agent_hooks", "verify")
+__all__ = ["JobSpec", "load_job", "load_rollout", "open_job", "read_job"]
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}|\$([A-Za-z_]\w*)")
 
 
-class JobFile:
-    """A read config: where the tasks are, where results go, and the settings."""
+@dataclass(frozen=True)
+class JobSpec:
+    """Everything that makes a job, checked for form; nothing is fetched yet."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.file = ConfigFile(path)
-        self.values = self._renamed()
-        known = {f.name for f in (*fields(EvaluationConfig), *fields(RolloutConfig))} - set(_NOT_IN_YAML)
-        self.file.refuse_unknown(self.values, [*known, *_OWN, *_ALIASES])
-        self.tasks_dir = self._path("tasks_dir")
-        self.jobs_dir = self._path("jobs_dir") or Path("jobs")
-        self.job_name: str | None = self.values.pop("job_name", None)
-        self.rollout_name: str | None = self.values.pop("rollout_name", None)
-        self.max_retries: int | None = self.values.pop("max_retries", None)
-        if "scenes" in self.values:
-            self.values["scenes"] = _scenes(self.file, self.values["scenes"])
-        if isinstance(self.values.get("prompts"), str):
-            self.values["prompts"] = [self.values["prompts"]]
-        if "agent_env" in self.values:
-            self.values["agent_env"] = {k: os.path.expandvars(str(v)) for k, v in self.values["agent_env"].items()}
+    choice: TaskChoice
+    config: EvaluationConfig
+    jobs_dir: Path = Path("jobs")
+    job_name: str | None = None
+    rollout_name: str | None = None
 
-    def _renamed(self) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for key, value in self.file.data.items():
-            name = _ALIASES.get(key, key)
-            if name in values:
-                raise ConfigurationError(f"{self.file.where(key)}: '{key}' and '{name}' mean the same; give one.")
-            self.file.lines.setdefault((name,), self.file.lines.get((key,), 1))
-            values[name] = value
-        return values
-
-    def _path(self, name: str) -> Path | None:
-        """Relative to where the command runs, as on the command line."""
-        value = self.values.pop(name, None)
-        return Path(self.file.typed(value, str, name)).expanduser() if value is not None else None
-
-    def settings(self, kind: type) -> dict[str, Any]:
-        """The values as fields of a config class; a field that class lacks is refused, not dropped."""
-        known = {f.name: f for f in fields(kind)}
-        for key, value in self.values.items():
-            if key not in known:
-                what = "rollout" if kind is RolloutConfig else "job"
-                raise ConfigurationError(f"{self.file.where(key)}: '{key}' does not belong into a {what} config.")
-            _check_type(self.file, key, value, known[key])
-        return dict(self.values)
+    def tasks(self, env: Mapping[str, str] | None = None) -> ChosenTasks:
+        """Find or fetch the tasks. Blocking."""
+        given = user_env() if env is None else env
+        return choose_tasks(self.choice, self.config.include_tasks, self.config.exclude_tasks, given)
 
 
-def _check_type(file: ConfigFile, key: str, value: Any, field: Any) -> None:
-    """By the default's type: text where it is none or text, else what the default is."""
-    default = (
-        field.default
-        if field.default is not MISSING
-        else field.default_factory()
-        if field.default_factory is not MISSING
-        else None
-    )
-    if value is None or key == "scenes":
-        return
-    if isinstance(default, bool):
-        file.typed(value, bool, key)
-    elif isinstance(default, int | float) or key in ("timeout", "build_concurrency"):
-        file.typed(value, (int, float), key)
-    elif isinstance(default, dict):
-        file.typed(value, dict, key)
-    elif isinstance(default, tuple) or key == "prompts":
-        file.typed(value, list, key)
-    else:
-        file.typed(value, str, key)
+def load_job(path: str | Path) -> JobSpec:
+    """A job as a file describes it."""
+    return read_job(path)
 
 
-def _scenes(file: ConfigFile, value: Any) -> list[Scene]:
-    return [_scene(file, scene, ("scenes", i)) for i, scene in enumerate(file.typed(value, list, "scenes"))]
+def read_job(
+    path: str | Path | None = None, *, overrides: Sequence[str] = (), given: Mapping[str, Any] | None = None
+) -> JobSpec:
+    """The file, `--config-override` over it, and the options of a command line over both."""
+    file = ConfigFile(path)
+    values = _renamed(file)
+    rewrite_older_shape(values, file)
+    apply_overrides(values, overrides, file)
+    _expand(values, file)
+    apply_options(values, given or {}, file)
+    _shape(values, file)
+    # Options alone were checked where they were typed: a plain command line does not pay for a schema library.
+    checked = check_settings(values, file) if path is not None or overrides else _own(values)
+    return _spec(checked, file)
 
 
-def _scene(file: ConfigFile, value: Any, at: tuple[Any, ...]) -> Scene:
-    file.typed(value, dict, *at)
-    file.refuse_unknown(value, ("name", "roles", "turns"), *at)
-    roles = [_entry(file, Role, role, (*at, "roles", i)) for i, role in enumerate(value.get("roles") or ())]
-    turns = [_entry(file, Turn, turn, (*at, "turns", i)) for i, turn in enumerate(value.get("turns") or ())]
-    return Scene(value.get("name", "default"), roles, turns)
-
-
-def _entry(file: ConfigFile, kind: Any, value: Any, at: tuple[Any, ...]) -> Any:
-    file.typed(value, dict, *at)
-    file.refuse_unknown(value, [f.name for f in fields(kind)], *at)
-    required = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
-    for name in required:
-        if name not in value:
-            raise ConfigurationError(f"{file.where(*at)}: a {kind.__name__.lower()} needs '{name}'.")
-        file.typed(value[name], str, *at, name)
-    return kind(**value)
-
-
-def load_job(path: str | Path) -> tuple[JobFile, EvaluationConfig]:
-    file = JobFile(path)
-    retry = RetryConfig() if file.max_retries is None else RetryConfig(max_retries=file.max_retries)
-    return file, EvaluationConfig(retry=retry, **file.settings(EvaluationConfig))
+def open_job(
+    spec: JobSpec, kind: type[Evaluation], warn: Callable[[str], None] | None = None, **more: Any
+) -> Evaluation:
+    """The job, its tasks found and verified."""
+    chosen = spec.tasks(more.get("env"))
+    for line in chosen.warnings:
+        (warn or (lambda line: None))(line)
+    config = chosen.stamp(spec.config)
+    return kind(list(chosen.paths), spec.jobs_dir, config, spec.job_name, warn=warn, **more)
 
 
 def load_rollout(path: str | Path) -> RolloutConfig:
-    """One rollout: `concurrency` and the like mean nothing here and are left aside as the older documents do."""
-    file = JobFile(path)
-    if file.tasks_dir is None:
-        raise ConfigurationError(f"{file.file.path}: 'task_dir' is missing.")
-    for name in ("concurrency", "build_concurrency", "trials"):
-        file.values.pop(name, None)
-    return RolloutConfig(
-        task_path=file.tasks_dir,
-        jobs_dir=file.jobs_dir,
-        job_name=file.job_name,
-        rollout_name=file.rollout_name,
-        **file.settings(RolloutConfig),
+    """One rollout: `concurrency` and the like mean nothing here and are left aside, as the older documents do."""
+    spec = read_job(path)
+    if spec.config.matrix:
+        raise ConfigurationError(f"{path}: a matrix makes a job of several rollouts; this is for one.")
+    if spec.choice.tasks_dir is not None:
+        task, config = spec.choice.tasks_dir, spec.config
+    else:
+        chosen = spec.tasks()
+        if len(chosen.paths) > 1:
+            raise ConfigurationError(f"{path} names {len(chosen.paths)} tasks, and this is for one.")
+        task, config = chosen.paths[0], chosen.stamp(spec.config)
+    name = spec.job_name
+    rollout = config.rollout(task, jobs_dir=spec.jobs_dir, job_name="", rollout_name="", trial=1, attempt=1)
+    rollout.job_name, rollout.rollout_name = name, spec.rollout_name
+    return rollout
+
+
+# --- from values to classes ---------------------------------------------------------------------------------
+
+
+def _renamed(file: ConfigFile) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    words: dict[str, str] = {}
+    for key, value in file.data.items():
+        name = ALIASES.get(key, key)
+        if name in values:
+            raise ConfigurationError(f"{file.where(key)}: '{words[name]}' and '{key}' mean the same; give one.")
+        words[name] = key
+        if name != key:
+            file.renamed(key, name)
+        values[name] = value
+    return values
+
+
+def _expand(values: dict[str, Any], file: ConfigFile) -> None:
+    """`$NAME`, `${NAME}` and `${NAME:-default}` among the variables that a file gives to agents."""
+    table = values.get("agent_env")
+    if not isinstance(table, dict) or not any("$" in str(value) for value in table.values()):
+        return
+    host = user_env()
+    for key, value in table.items():
+
+        def found(match: re.Match[str], key: str = key) -> str:
+            name, default = match[1] or match[3], match[2]
+            if name not in host and default is None:
+                raise ConfigurationError(
+                    f"{file.where('agent_env', key)}: the variable '{name}' is not set.", remedy=f"export {name}=…"
+                )
+            return host.get(name, default or "")
+
+        if isinstance(value, str):
+            table[key] = _VARIABLE.sub(found, value)
+
+
+def _shape(values: dict[str, Any], file: ConfigFile) -> None:
+    """Shorter ways to write a thing, written out."""
+    for name in LISTS:
+        if isinstance(values.get(name), str):
+            values[name] = [values[name]]
+    for name in TEXT_TABLES:
+        if isinstance(values.get(name), dict):
+            values[name] = {str(key): _text(value) for key, value in values[name].items()}
+    if isinstance(values.get("source"), str):
+        values["source"] = {"repo": values["source"]}
+    if values.get("agent_idle_timeout") in (0, "none", "0"):
+        values["agent_idle_timeout"] = None
+    loop = values.get("loop_strategy")
+    if isinstance(loop, dict):
+        file.refuse_unknown(loop, ("strategy", "params"), "loop_strategy")
+        values["driver"], values["driver_params"] = loop.get("strategy"), loop.get("params") or {}
+        del values["loop_strategy"]
+
+
+def _text(value: Any) -> Any:
+    """A variable is text; YAML reads `false` and `3` as something else."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float | str) else value
+
+
+def _own(values: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(values)
+    if "source" in made:
+        if "repo" not in made["source"]:
+            raise ConfigurationError("--source-path and --source-ref say nothing without --source-repo.")
+        made["source"] = Source(**made["source"])
+    if "matrix" in made:
+        made["matrix"] = Matrix(**made["matrix"])
+    return made
+
+
+def _spec(values: dict[str, Any], file: ConfigFile) -> JobSpec:
+    keys = {f.name: values.pop(f.name) for f in fields(JobKeys) if f.name in values}
+    own = JobKeys(**keys)
+    if own.max_retries is not None:
+        if "retry" in values:
+            raise ConfigurationError(f"{file.where('max_retries')}: 'max_retries' and 'retry' both say how often.")
+        values["retry"] = RetryConfig(max_retries=own.max_retries)
+    if own.loop_strategy is not None:
+        values["driver"], values["driver_params"] = _driver(own.loop_strategy, file)
+    choice = TaskChoice(
+        Path(own.tasks_dir).expanduser() if own.tasks_dir else None,
+        own.source,
+        own.dataset,
+        own.registry,
+        own.ignore_bench_version,
     )
+    config = EvaluationConfig(**values)
+    return JobSpec(choice, config, Path(own.jobs_dir).expanduser(), own.job_name, own.rollout_name)
+
+
+def _driver(word: str, file: ConfigFile) -> tuple[str, dict[str, str]]:
+    try:
+        return driver_word(word)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file.where('loop_strategy')}: {error.message}") from None

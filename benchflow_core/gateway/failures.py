@@ -15,9 +15,9 @@ _FATAL: Mapping[str, type[ProviderError]] = {
     "unknown_model": UnknownModel,
 }
 _NOT_RETRYABLE = frozenset(
-    {"permission_denied", "no_credit", "invalid_request", "not_a_model_api", "refused", "budget"}
+    {"permission_denied", "no_credit", "invalid_request", "not_a_model_api", "refused", "budget", "replay_diverged"}
 )
-_OURS = frozenset({"refused", "budget"})
+_OURS = frozenset({"refused", "budget", "replay_diverged"})
 _CLIENTS = frozenset({"client_gone", "revoked"})
 _REMEDIES: Mapping[str, str] = {
     "credential_refused": "Check the provider's key.",
@@ -25,6 +25,7 @@ _REMEDIES: Mapping[str, str] = {
     "no_credit": "The account has no credit left.",
     "not_a_model_api": "Check the provider's base URL.",
     "unreachable": "Check the provider's base URL and the network.",
+    "replay_diverged": "Set the provider's key to go on live from there, or record it again.",
 }
 
 
@@ -57,16 +58,16 @@ def turn_failure(exchanges: Iterable[Exchange]) -> ProviderError | None:
 
 
 async def turn_verdict(
-    exchanges: AsyncIterable[Exchange], since: int, counts: Callable[[Exchange], bool]
+    exchanges: AsyncIterable[Exchange], counts: Callable[[Exchange], bool]
 ) -> tuple[ProviderError | None, int]:
-    """`turn_failure` of those after the first `since` that count, and how many there are by now.
+    """`turn_failure` of those that count, and how many there are in all.
 
     One is held at a time: the requests of a long turn together are larger than a process should be.
     """
     turn, number = _Turn(), 0
     async for exchange in exchanges:
         number += 1
-        if number > since and counts(exchange):
+        if counts(exchange):
             turn.add(exchange)
     return turn.failure(), number
 

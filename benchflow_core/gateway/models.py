@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import (
@@ -20,14 +20,32 @@ from benchflow_core.contracts.gateways import (
     Wire,
 )
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
+from benchflow_core.errors import ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
 from benchflow_core.gateway.resolve import WIRES, targets_of
 from benchflow_core.gateway.tunnel import Tunnel
 from benchflow_core.plugins import Loaded, Registry
 
-__all__ = ["IssuedModel", "Models", "Purpose"]
+__all__ = ["PLAIN", "GatewayUse", "IssuedModel", "Models", "Purpose"]
 
 Purpose = Literal["agent", "judge", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayUse:
+    """How a rollout wants its models carried."""
+
+    gateway: str | None = None
+    """The one to use; none: the best-ranked that can."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    record: bool = False
+    replay: Path | None = None
+    """A recording to answer from. With one, the provider's key may be missing."""
+
+
+PLAIN: Final = GatewayUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +57,7 @@ class IssuedModel:
     target: ModelTarget
     gateway: Loaded
     purpose: Purpose
+    running: Gateway = field(repr=False)
 
     def describe(self) -> dict[str, str]:
         """For `lock.json` and events: no secret in it."""
@@ -73,24 +92,38 @@ class Models:
         work_dir: Callable[[], Path],
         *,
         concurrency: int = 1,
-        gateway: str | None = None,
-        options: Mapping[str, str] | None = None,
     ) -> None:
-        """`work_dir` is asked for on first use: a job without models leaves no trace. `gateway`: the one to use."""
+        """`work_dir` is asked for on first use: a job without models leaves no trace."""
         self._plugins = plugins
         self._env = env
         self._work_dir = work_dir
         self._concurrency = concurrency
-        self._name = gateway
-        self._options = dict(options or {})
-        self._gateways: dict[str, Gateway] = {}
+        self._gateways: dict[tuple[str, tuple[tuple[str, str], ...]], Gateway] = {}
         self._shown: dict[tuple[int, HostEndpoint], _Shown] = {}
         self._opening = asyncio.Lock()
         self._showing: dict[int, asyncio.Lock] = {}
 
-    def plan(self, model: str, wires: Sequence[Wire] = WIRES, *, also: Sequence[str] = ()) -> Chosen:
+    def expect(self, concurrency: int) -> None:
+        """How many rollouts will ask at a time, once a job's plan tells; before the first gateway is opened."""
+        self._concurrency = concurrency
+
+    def plan(
+        self,
+        model: str,
+        wires: Sequence[Wire] = WIRES,
+        *,
+        also: Sequence[str] = (),
+        use: GatewayUse = PLAIN,
+    ) -> Chosen:
         """How a model would be reached. Nothing is started: what is wrong with the request is raised here."""
-        return choose_gateway(self._plugins, wires, targets_of(model, self._env, wires, also=also), self._name)
+        targets = targets_of(model, self._env, wires, also=also, keyless=use.replay is not None)
+        chosen = choose_gateway(self._plugins, wires, targets, use.gateway)
+        if (use.record or use.replay) and not chosen.gateway.spec.replays:
+            raise ConfigurationError(
+                f"gateway '{chosen.gateway.name}' can neither record nor replay.",
+                remedy="Choose another with --gateway.",
+            )
+        return chosen
 
     async def issue(
         self,
@@ -101,16 +134,15 @@ class Models:
         purpose: Purpose = "agent",
         also: Sequence[str] = (),
         auxiliary: Sequence[str] = (),
-        max_tokens: int | None = None,
-        max_cost_usd: float | None = None,
         allow_provider_tools: bool = True,
+        use: GatewayUse = PLAIN,
     ) -> IssuedModel:
         """A key for a model. `wires`: what the client speaks, best first (`AgentSpec.wires`).
 
         `auxiliary` are further models of the same provider and wire that the key opens: for titles and the like.
         """
-        chosen = self.plan(model, wires, also=also)
-        gateway = await self._open(chosen.gateway)
+        chosen = self.plan(model, wires, also=also, use=use)
+        gateway = await self._open(chosen.gateway, use.options)
         prefix = f"{chosen.target.provider}/"
         others = tuple(replace(chosen.target, model=name.removeprefix(prefix)) for name in auxiliary)
         key = await gateway.issue(
@@ -119,14 +151,16 @@ class Models:
                 purpose=purpose,
                 models=(chosen.target, *others),
                 client_wire=chosen.client_wire,
-                max_tokens=max_tokens,
-                max_cost_usd=max_cost_usd,
+                max_tokens=use.max_tokens,
+                max_cost_usd=use.max_cost_usd,
                 allow_provider_tools=allow_provider_tools,
+                record=use.record,
+                replay=use.replay,
             )
         )
         url = f"http://{key.endpoint.host}:{key.endpoint.port}"
         endpoint = ModelEndpoint(url, key.secret, chosen.client_wire, chosen.target.model)
-        return IssuedModel(endpoint, key, chosen.target, chosen.gateway, purpose)
+        return IssuedModel(endpoint, key, chosen.target, chosen.gateway, purpose, gateway)
 
     async def into_box(
         self, issued: IssuedModel, sandbox: Sandbox, runtimes: Mapping[str, str] | None = None
@@ -157,16 +191,14 @@ class Models:
 
     async def revoke(self, issued: IssuedModel) -> None:
         """The key opens nothing any more; its record stays. Safe to call again."""
-        gateway = self._gateways.get(issued.gateway.name)
-        if gateway is not None:
-            await gateway.revoke(issued.key.id)
+        await issued.running.revoke(issued.key.id)
 
     async def usage(self, issued: IssuedModel) -> Usage:
-        return await self._gateways[issued.gateway.name].usage(issued.key.id)
+        return await issued.running.usage(issued.key.id)
 
-    def exchanges(self, issued: IssuedModel) -> AsyncIterator[Exchange]:
-        """Everything the key was used for so far, in order of completion."""
-        return self._gateways[issued.gateway.name].exchanges(issued.key.id)
+    def exchanges(self, issued: IssuedModel, since: int = 0) -> AsyncIterator[Exchange]:
+        """Everything the key was used for so far, in order of completion, without the first `since`."""
+        return issued.running.exchanges(issued.key.id, since)
 
     async def close(self) -> None:
         """Safe to call again."""
@@ -178,14 +210,15 @@ class Models:
             if isinstance(problem, BaseException):
                 raise problem
 
-    async def _open(self, gateway: Loaded) -> Gateway:
+    async def _open(self, gateway: Loaded, options: Mapping[str, str]) -> Gateway:
+        key = (gateway.name, tuple(sorted(options.items())))
         async with self._opening:
-            if gateway.name not in self._gateways:
-                folder = self._work_dir() / f"gateway-{gateway.name}"
+            if key not in self._gateways:
+                folder = self._work_dir() / f"gateway-{gateway.name}-{len(self._gateways)}"
                 await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
-                context = GatewayContext(folder, self._env, self._concurrency, self._options)
-                self._gateways[gateway.name] = await asyncio.to_thread(gateway.spec.open, context)
-            return self._gateways[gateway.name]
+                context = GatewayContext(folder, self._env, self._concurrency, options)
+                self._gateways[key] = await asyncio.to_thread(gateway.spec.open, context)
+            return self._gateways[key]
 
 
 async def _show(sandbox: Sandbox, endpoint: HostEndpoint, runtimes: Mapping[str, str], port: int) -> _Shown:

@@ -14,7 +14,7 @@ from typing import Any
 from benchflow_core.contracts.gateways import ModelEndpoint, ModelTarget, Wire
 from benchflow_core.errors import CredentialRefused, UnknownModel
 from benchflow_core.gateway.failures import failure_of
-from benchflow_core.gateway.models import Models
+from benchflow_core.gateway.models import PLAIN, GatewayUse, Models
 from benchflow_core.gateway.resolve import WIRES
 
 __all__ = ["probe"]
@@ -26,14 +26,20 @@ _FINE = frozenset({"provider_rate_limited", "invalid_request", "client_gone"})
 
 
 async def probe(
-    models: Models, model: str, env: Mapping[str, str], wires: Sequence[Wire] = WIRES, *, also: Sequence[str] = ()
+    models: Models,
+    model: str,
+    env: Mapping[str, str],
+    wires: Sequence[Wire] = WIRES,
+    *,
+    also: Sequence[str] = (),
+    use: GatewayUse = PLAIN,
 ) -> None:
     """Ask the model for one token, through the gateway that a rollout would use.
 
     Raises `CredentialRefused`, `UnknownModel` with the nearest known, or another `ProviderError`; or what is wrong with
     the request itself, before anything is sent.
     """
-    issued = await models.issue(model, rollout="probe", wires=wires, also=also)
+    issued = await models.issue(model, rollout="probe", wires=wires, also=also, use=use)
     try:
         await asyncio.to_thread(_ask, issued.endpoint)
         found = [exchange async for exchange in models.exchanges(issued)]

@@ -15,6 +15,8 @@ from benchflow_core.gateway.providers import PROVIDERS, Credential, Parameter, P
 __all__ = ["WIRES", "find_provider", "resolve_model", "targets_of"]
 
 WIRES: tuple[Wire, ...] = ("chat", "messages", "responses", "gemini")
+_NOWHERE = "http://127.0.0.1:9"
+"""The address of a provider that is not set up: nobody answers there."""
 
 
 def resolve_model(
@@ -28,11 +30,19 @@ def resolve_model(
 
 
 def targets_of(
-    model: str, env: Mapping[str, str], wires: Sequence[Wire] = WIRES, *, also: Sequence[str] = ()
+    model: str,
+    env: Mapping[str, str],
+    wires: Sequence[Wire] = WIRES,
+    *,
+    also: Sequence[str] = (),
+    keyless: bool = False,
 ) -> list[ModelTarget]:
-    """The model on each wire of its provider: those that need no translation first, in the order of `wires`."""
+    """The model on each wire of its provider: those that need no translation first, in the order of `wires`.
+
+    `keyless`: the credential and the address may be missing, because somebody else may answer.
+    """
     provider, name = find_provider(model)
-    credential = _credential(provider, env, also)
+    credential = _credential(provider, env, also, needed=not keyless)
     shared = [wire for wire in wires if wire in provider.endpoints]
     others = [wire for wire in provider.endpoints if wire not in shared]
     return [
@@ -40,8 +50,8 @@ def targets_of(
             model=name,
             provider=provider.name,
             wire=wire,
-            base_url=_base_url(provider, wire, env),
-            credential_env=() if credential is None else (credential.env,),
+            base_url=_base_url(provider, wire, env, needed=not keyless),
+            credential_env=_names(provider) if credential is None else (credential.env,),
             params=_params(provider, env),
             auth=(credential or provider.credentials[0]).auth,
             prices=prices_of(f"{provider.name}/{name}", env),
@@ -73,10 +83,15 @@ def _unknown(model: str, prefix: str) -> ConfigurationError:
     return ConfigurationError(f"the provider of model '{model}' is not clear.{nearest}", remedy=f"Prefix it. {known}")
 
 
-def _credential(provider: Provider, env: Mapping[str, str], also: Sequence[str]) -> Credential | None:
+def _names(provider: Provider) -> tuple[str, ...]:
+    """Where the credential would be, had it one."""
+    return tuple(c.env for c in provider.credentials) if provider.needs_credential else ()
+
+
+def _credential(provider: Provider, env: Mapping[str, str], also: Sequence[str], *, needed: bool) -> Credential | None:
     alternatives = [*provider.credentials, *(Credential(name) for name in also)]
     found = next((c for c in alternatives if env.get(c.env)), None)
-    if found is None and provider.needs_credential:
+    if found is None and provider.needs_credential and needed:
         names = " or ".join(dict.fromkeys(c.env for c in alternatives))
         raise ConfigurationError(
             f"no credential for provider '{provider.name}': {names} is not set.",
@@ -85,20 +100,24 @@ def _credential(provider: Provider, env: Mapping[str, str], also: Sequence[str])
     return found
 
 
-def _base_url(provider: Provider, wire: Wire, env: Mapping[str, str]) -> str:
+def _base_url(provider: Provider, wire: Wire, env: Mapping[str, str], *, needed: bool) -> str:
     template = provider.endpoints[wire]
     override = next((env[name] for name in provider.base_url_env if env.get(name)), None)
     if override is not None:
         own = next(iter(provider.endpoints.values()))
         return _checked(override, provider).rstrip("/") + template.removeprefix(own)
+    if not template and not needed:
+        return _NOWHERE
     if not template:
         name = provider.base_url_env[0]
         raise ConfigurationError(f"provider '{provider.name}' needs {name}: its base URL.", remedy=f"export {name}=…")
-    needed = {name: p for name, p in provider.parameters.items() if f"{{{name}}}" in template}
+    needed_by = {name: p for name, p in provider.parameters.items() if f"{{{name}}}" in template}
     host = next((env[name] for name in provider.host_env if env.get(name)), None)
-    if host is not None and not any(_first_label(host, p) for p in needed.values()):
+    if host is not None and not any(_first_label(host, p) for p in needed_by.values()):
         return _checked(host, provider).rstrip("/") + urlsplit(template).path
-    return template.format_map({name: _value(name, p, provider, env) for name, p in needed.items()})
+    if not needed and any(not _found(p, env) for p in needed_by.values()):
+        return _NOWHERE
+    return template.format_map({name: _value(name, p, provider, env) for name, p in needed_by.items()})
 
 
 def _checked(url: str, provider: Provider) -> str:
@@ -114,8 +133,12 @@ def _first_label(url: str, parameter: Parameter) -> str:
     return host.partition(".")[0] if host.endswith(parameter.of_host) else ""
 
 
+def _found(parameter: Parameter, env: Mapping[str, str]) -> str | None:
+    return next((env[variable] for variable in parameter.env if env.get(variable)), parameter.default)
+
+
 def _value(name: str, parameter: Parameter, provider: Provider, env: Mapping[str, str]) -> str:
-    found = next((env[variable] for variable in parameter.env if env.get(variable)), parameter.default)
+    found = _found(parameter, env)
     if found is None:
         names = " or ".join(parameter.env)
         raise ConfigurationError(
@@ -126,8 +149,5 @@ def _value(name: str, parameter: Parameter, provider: Provider, env: Mapping[str
 
 def _params(provider: Provider, env: Mapping[str, str]) -> dict[str, str]:
     """What a gateway may need beyond the address."""
-    found = {
-        name: next((env[variable] for variable in parameter.env if env.get(variable)), parameter.default)
-        for name, parameter in provider.parameters.items()
-    }
+    found = {name: _found(parameter, env) for name, parameter in provider.parameters.items()}
     return {name: value for name, value in found.items() if value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +19,8 @@ from benchflow_core.results.redact import Redactor
 __all__ = ["exchange_json", "write_llm_trajectory"]
 
 
-def exchange_json(exchange: Exchange, purpose: str) -> dict[str, Any]:
-    """One exchange as the file has it."""
+def exchange_json(exchange: Exchange, purpose: str, place: Mapping[str, Any]) -> dict[str, Any]:
+    """One exchange as the file has it. `place`: role, scene, turn and session, as the events have them."""
     return {
         "request": {
             "timestamp": stamp(exchange.started_at),
@@ -45,21 +45,31 @@ def exchange_json(exchange: Exchange, purpose: str) -> dict[str, Any]:
             "streamed": exchange.streamed,
             "call_purpose": purpose,
             "key_id": exchange.key_id,
+            **({"replayed": exchange.replayed} if exchange.replayed else {}),
+            **({"divergence": exchange.divergence} if exchange.divergence else {}),
+            **place,
         },
     }
 
 
 async def write_llm_trajectory(
-    path: Path, exchanges: AsyncIterable[Exchange], purpose_of: Callable[[Exchange], str], redactor: Redactor
+    path: Path,
+    exchanges: AsyncIterable[tuple[Exchange, Mapping[str, Any]]],
+    purpose_of: Callable[[Exchange, str], str],
+    redactor: Redactor,
 ) -> int:
-    """Write them all, one line each, in place of what was there; one is held at a time. Returns how many."""
+    """Write them all with their places, one line each, in place of what was there; one is held at a time.
+
+    Returns how many.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     count = 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("w", encoding="utf-8", errors="replace") as file:
-            async for exchange in exchanges:
-                line = json.dumps(exchange_json(exchange, _purpose(purpose_of, exchange)), ensure_ascii=False)
+            async for exchange, place in exchanges:
+                purpose = _purpose(purpose_of, exchange, str(place.get("role", "")))
+                line = json.dumps(exchange_json(exchange, purpose, place), ensure_ascii=False)
                 file.write(redactor.text(line) + "\n")
                 count += 1
         temporary.replace(path)
@@ -71,9 +81,9 @@ async def write_llm_trajectory(
     return count
 
 
-def _purpose(purpose_of: Callable[[Exchange], str], exchange: Exchange) -> str:
+def _purpose(purpose_of: Callable[[Exchange, str], str], exchange: Exchange, role: str) -> str:
     """A plugin's opinion, which must not cost the record."""
     try:
-        return str(purpose_of(exchange))
+        return str(purpose_of(exchange, role))
     except Exception:
         return "unknown"

@@ -1,27 +1,100 @@
-"""Reading finished jobs back from disk."""
+"""Reading jobs back from disk. What counts is the rollouts' own files; a summary only adds what was asked for."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.results.files import read_json
+from benchflow_core.results.index import JobFolder, Row, find_jobs, read_rows
 
-__all__ = ["finished_jobs", "rollout_results"]
+__all__ = ["StoredJob", "find_folder", "rollout_results", "stored_jobs"]
+
+_PLAN = "job.json"
 
 
-def finished_jobs(jobs_dir: Path) -> list[dict[str, Any]]:
-    """The summaries below a folder, oldest first."""
-    if not jobs_dir.is_dir():
-        raise ConfigurationError(f"{jobs_dir} is not a folder.", remedy="Name the folder that --jobs-dir wrote to.")
-    found = sorted(jobs_dir.glob("**/summary.json"), key=lambda p: p.stat().st_mtime)
-    return [{**read_json(path), "job_dir": str(path.parent)} for path in found]
+@dataclass(frozen=True)
+class StoredJob:
+    """A folder of rollouts as it is on disk now."""
+
+    path: Path
+    rows: list[Row]
+    """One per finished rollout that counts; superseded attempts lie below `attempts/`."""
+    unfinished: list[str]
+    """Rollouts that were begun and left no result."""
+    about: dict[str, Any]
+    """`summary.json`, or `{}` where the job has not ended."""
+    finished: bool
+    planned: int
+    arms: dict[str, int]
+    """Planned rollouts of each arm; empty where the job has none."""
+
+    @property
+    def name(self) -> str:
+        return str(self.about.get("job_name") or self.path.name)
+
+
+def find_folder(given: str, jobs_dir: Path = Path("jobs")) -> Path:
+    """A job or rollout by its path, by its name below `jobs_dir`, or `latest`: the newest job there."""
+    for path in (Path(given), jobs_dir / given):
+        if path.is_dir():
+            return path
+    if given == "latest":
+        jobs = [path for path in jobs_dir.iterdir() if path.is_dir()] if jobs_dir.is_dir() else []
+        if jobs:
+            return max(jobs, key=lambda path: (path.stat().st_mtime, path.name))
+        raise ConfigurationError(f"there is no job in {jobs_dir}.", remedy="Name one, or run: bench eval create")
+    from difflib import get_close_matches
+
+    known = [path.name for path in jobs_dir.iterdir()] if jobs_dir.is_dir() else []
+    close = get_close_matches(Path(given).name, known, n=2)
+    hint = f"Did you mean {' or '.join(close)}?" if close else "bench eval list shows what there is."
+    raise ConfigurationError(f"there is no job or rollout '{given}'.", remedy=hint)
+
+
+def stored_jobs(root: Path, cache: Path | None = None) -> Iterator[StoredJob]:
+    """Every job below a folder, by name; `root` may also be one job or one rollout."""
+    if not root.is_dir():
+        raise ConfigurationError(
+            f"{root} is not a folder.", remedy="Name a job, or the folder that --jobs-dir wrote to."
+        )
+    for folder in find_jobs(root):
+        yield _stored(folder, cache)
+
+
+def _stored(folder: JobFolder, cache: Path | None) -> StoredJob:
+    path = Path(folder.path)
+    about = _object(path / "summary.json") if folder.has_summary else {}
+    rows = read_rows(folder, cache)
+    items = _items(path)
+    total = about.get("total")
+    known = len(items) if items else total if isinstance(total, int) else 0
+    planned = max(len(rows) + len(folder.unfinished), known)
+    arms = Counter(str(item["arm"]) for item in items if item.get("arm"))
+    return StoredJob(path, rows, folder.unfinished, about, bool(about), planned, dict(arms))
+
+
+def _items(path: Path) -> list[dict[str, Any]]:
+    """The rollouts that the job set out to run, as its plan names them."""
+    items = _object(path / _PLAN).get("items")
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _object(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        value = read_json(path)
+        return value if isinstance(value, dict) else {}
+    return {}
 
 
 def rollout_results(job_dir: Path) -> list[dict[str, Any]]:
-    """Every rollout that counts; superseded attempts lie below `attempts/`."""
+    """The whole `result.json` of every rollout that counts."""
     if not job_dir.is_dir():
         raise ConfigurationError(f"{job_dir} is not a folder.")
-    paths = sorted(p for p in job_dir.glob("**/result.json") if "attempts" not in p.relative_to(job_dir).parts)
-    return [{**read_json(path), "rollout_dir": str(path.parent)} for path in paths]
+    paths = [Path(folder.path, name) for folder in find_jobs(job_dir) for name in folder.rollouts]
+    return [{**read_json(path / "result.json"), "rollout_dir": str(path)} for path in paths]

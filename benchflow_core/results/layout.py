@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RolloutDir", "job_name", "rollout_name"]
+__all__ = ["RolloutDir", "cache_dir", "job_name", "rollout_name"]
+
+
+def cache_dir(env: Mapping[str, str]) -> Path:
+    """`$BENCHFLOW_CACHE`, or `benchflow` in the user's cache folder."""
+    if env.get("BENCHFLOW_CACHE"):
+        return Path(env["BENCHFLOW_CACHE"])
+    home = env.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "benchflow"
 
 
 def job_name() -> str:
@@ -67,6 +76,10 @@ class RolloutDir:
     @property
     def llm_trajectory(self) -> Path:
         return self.root / "trajectory" / "llm_trajectory.jsonl"
+
+    @property
+    def recording(self) -> Path:
+        return self.root / "trajectory" / "recording"
 
     @property
     def agent(self) -> Path:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 __all__ = ["MARK", "Redactor", "secret_names"]
@@ -25,8 +26,10 @@ class Redactor:
     """Knows the secret values of a run. Values may be added while it is in use."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._forms: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
+        self._values: set[str] = set()
+        self._compiled: re.Pattern[str] | None = None
+        self._stale = False
+        self._simple = True
         self.add(values)
 
     @classmethod
@@ -34,17 +37,48 @@ class Redactor:
         return cls(env[name] for env in envs for name in secret_names(env))
 
     def add(self, values: Iterable[str]) -> None:
+        before = len(self._values)
+        self._values |= {value for value in values if len(value) >= _SHORTEST}
+        self._stale = self._stale or len(self._values) != before
+
+    def forget(self, values: Iterable[str]) -> None:
+        """Secrets that are void: a job of many rollouts must not look for all keys it ever gave out."""
+        before = len(self._values)
+        self._values -= set(values)
+        self._stale = self._stale or len(self._values) != before
+
+    @property
+    def _pattern(self) -> re.Pattern[str] | None:
         """Each value in the forms it takes on its way: as it is, inside JSON, inside a URL."""
-        before = len(self._forms)
-        for value in values:
-            if len(value) >= _SHORTEST:
-                self._forms |= {value, json.dumps(value)[1:-1], quote(value, safe="")}
-        if len(self._forms) != before:
-            longest_first = sorted(self._forms, key=len, reverse=True)
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        if self._stale:
+            self._stale = False
+            forms = {f for v in self._values for f in (v, json.dumps(v)[1:-1], quote(v, safe=""))}
+            longest_first = sorted(forms, key=len, reverse=True)
+            self._compiled = re.compile("|".join(map(re.escape, longest_first))) if forms else None
+            self._simple = all(json.dumps(v, ensure_ascii=False)[1:-1] == v for v in self._values)
+        return self._compiled
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(MARK, text) if self._pattern else text
+        pattern = self._pattern
+        return pattern.sub(MARK, text) if pattern else text
+
+    def value(self, value: Any) -> Any:
+        """JSON values, every text in them clean. Where there is nothing to hide, that costs one search."""
+        pattern = self._pattern
+        if pattern is None:
+            return value
+        if self._simple and pattern.search(json.dumps(value, ensure_ascii=False, default=str)) is None:
+            return value
+        return self._cleaned(value)
+
+    def _cleaned(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {key: self._cleaned(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._cleaned(item) for item in value]
+        return value
 
     def data(self, data: bytes) -> bytes:
         """For files of unknown content: nothing but the secret changes."""

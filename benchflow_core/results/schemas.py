@@ -70,6 +70,8 @@ class Result(Shape):
     job_name: str
     attempt: int
     trial: int
+    arm: str | None = Field(None, description="the cell of the job's matrix; null: there is none")
+    skill_mode: str | None = None
     rewards: dict[str, float] | None = Field(description="`rewards.reward` is the score; null: unscored, never a zero")
     agent: str
     agent_name: str
@@ -89,11 +91,13 @@ class Result(Shape):
     verifier_error_category: str | None
     verifier_error_info: ErrorInfo | None
     verifier_isolation: Literal["fresh", "shared", "separate"] | None
+    verdict: dict[str, Any] | None = Field(None, description="which of `verdicts/` counts; absent: there is only one")
     findings: list[dict[str, Any]]
     flags: list[str]
     tests: list[dict[str, Any]]
     notices: list[str]
     step_results: list[StepResult]
+    loop: dict[str, Any] | None
     started_at: AwareDatetime
     finished_at: AwareDatetime
     timing: dict[str, float]
@@ -125,6 +129,7 @@ class Config(Shape):
     agent_idle_timeout_sec: float | None
     timeout_sec: float | None
     permissions: Literal["allow", "reject", "ask"]
+    auth: Literal["gateway", "native"] = "gateway"
     isolation: str | None
     verify: bool
     allow_substitute: bool
@@ -135,6 +140,8 @@ class Config(Shape):
     roles: dict[str, dict[str, Any]]
     attempt: int
     trial: int
+    arm: str | None = None
+    skill_mode: str | None = None
     task_digest: str
     source: dict[str, Any] | None
     started_at: AwareDatetime
@@ -211,11 +218,22 @@ class Summary(BaseModel):
     errored: int
     verifier_errored: int
     scored: int
+    unscored: int
+    unscored_by_kind: dict[str, int]
     coverage: float
     score: str
     score_ratio: float
     score_bounds: tuple[float, float]
+    score_error: float | None = Field(description="standard error, clustered by task; null with fewer than two tasks")
+    score_interval: tuple[float, float] | None = Field(description="95 %, Wilson's, clustered by task")
     mean_reward: float | None
+    mean_reward_error: float | None
+    tasks: int
+    pass_at_k: dict[str, dict[str, float]]
+    pass_hat_k: dict[str, dict[str, float]]
+    flaky_tasks: list[dict[str, Any]]
+    strata: dict[str, dict[str, Any]] = Field(description="a score per image fidelity and isolation, where mixed")
+    arms: dict[str, dict[str, Any]] = Field({}, description="of a job with several arms: the summary of each")
     error_categories: dict[str, int]
     image_fidelity: dict[str, int]
     verifier_isolation: dict[str, int]

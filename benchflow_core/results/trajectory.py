@@ -103,12 +103,14 @@ def _place(event: Mapping[str, Any]) -> dict[str, Any]:
 class Counts:
     """Running totals a result needs, so that nobody reads the log again."""
 
-    __slots__ = ("_calls", "prompts", "skills")
+    __slots__ = ("_calls", "by_turn", "prompts", "skills")
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
         self.skills = 0
         self.prompts = 0
+        self.by_turn: dict[Any, int] = {}
+        """Tool calls by turn: of two turns at a time, each has its own."""
 
     @property
     def tool_calls(self) -> int:
@@ -122,4 +124,5 @@ class Counts:
             key = f"{event.get('session')}:{event.get('turn')}:{data.get('toolCallId')}"
             if key not in self._calls:
                 self._calls.add(key)
+                self.by_turn[event.get("turn")] = self.by_turn.get(event.get("turn"), 0) + 1
                 self.skills += data.get("kind") == "skill"

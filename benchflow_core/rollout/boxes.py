@@ -13,7 +13,7 @@ from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.contracts.tasks import Healthcheck, SetupCommand
 from benchflow_core.errors import ConfigurationError, InfrastructureError, TaskError
 
-__all__ = ["ensure_user", "make_folders", "put_text", "run_setup", "user_home", "wait_healthy"]
+__all__ = ["ensure_user", "make_folders", "put_text", "run_setup", "stage_logs", "user_home", "wait_healthy"]
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}|\d+")
 _LOGS = ("agent", "verifier", "artifacts")
@@ -29,14 +29,19 @@ fi
 """
 
 
-async def make_folders(sandbox: Sandbox, workdir: str) -> None:
-    """The log folders are open to every user of the box, as tasks expect. A transfer: it costs less than a command."""
-    with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
-        Path(staged).chmod(0o755)
-        for name in _LOGS:
-            (Path(staged) / name).mkdir()
-            (Path(staged) / name).chmod(0o777)
-        await sandbox.upload(Path(staged), "/logs")
+def stage_logs(folder: Path) -> Path:
+    """The log folders as every box gets them: open to every user, as tasks expect. Made once per job."""
+    folder.mkdir()
+    folder.chmod(0o755)
+    for name in _LOGS:
+        (folder / name).mkdir()
+        (folder / name).chmod(0o777)
+    return folder
+
+
+async def make_folders(sandbox: Sandbox, workdir: str, logs: Path) -> None:
+    """The log folders, and the working directory. A transfer: it costs less than a command."""
+    await sandbox.upload(logs, "/logs")
     if workdir == sandbox.info.workdir:
         return
     done = await sandbox.exec(("mkdir", "-p", workdir), user="root", cwd="/", timeout=60)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchflow_core.contracts.agents import PermissionPolicy
 from benchflow_core.drive.scenes import Scene
+from benchflow_core.drive.users import BaseUser
 
 __all__ = ["RolloutConfig", "RolloutSettings"]
 
@@ -37,6 +38,8 @@ class RolloutSettings:
     timeout: float | None = None
     """Seconds for all of the agent's turns; none: the task's own limit."""
     permissions: PermissionPolicy = "allow"
+    auth: Literal["gateway", "native"] = "gateway"
+    """`native`: the agent's login on this host goes into the box and no gateway is used; marked in the result."""
     isolation: str | None = None
     """Verifier isolation; none: the strongest that sandbox and task allow."""
     verify: bool = True
@@ -51,8 +54,37 @@ class RolloutSettings:
     """Host path to path in the box, before the agent starts."""
     pre_agent_hooks: Sequence[Callable[[Any], Awaitable[None]]] = ()
     """Awaited with the sandbox, in order, before the agent starts."""
+    user: BaseUser | None = None
+    """A simulated user that decides the prompts, instead of scenes. Python only."""
+    max_user_rounds: int = 5
+    oracle_access: bool = False
+    """The simulated user is told the reference solution."""
+    skill_mode: Literal["no-skill", "with-skill", "self-gen"] | None = None
+    skills_dir: str | None = None
+    services: Sequence[str] = ()
+    """Services of the environment plane that run beside the agent."""
+    environment_manifest: str | None = None
+    usage_tracking: Literal["auto", "required", "off"] = "auto"
+    """`required`: an agent whose tokens nobody counts is refused, and a rollout whose count is not whole has failed."""
+    gateway: str | None = None
+    """Which gateway carries the models; none: the best-ranked that can."""
+    gateway_options: Mapping[str, str] = field(default_factory=dict)
+    max_rollout_tokens: int | None = None
+    """Tokens that each agent of a rollout may use; the gateway refuses what comes after."""
+    max_rollout_cost: float | None = None
+    """In US dollars, likewise; needs the model's prices."""
+    record: bool = False
+    """Keep every model exchange as it crossed the wire, for `replay`."""
+    replay: Path | None = None
+    """A job or rollout made with `record`: its answers are served again, and where they end the model is asked."""
+    arm: str | None = None
+    """Which cell of a job's matrix this is."""
     source_provenance: Mapping[str, Any] | None = None
+    """Where the task was fetched from."""
     dataset: Mapping[str, str] | None = None
+    """`name` and `version` of the registry entry the task came from."""
+    keep_state: Literal["none", "failed", "all"] = "none"
+    """Keep the file system as the agent left it: of no rollout, of those that did not pass, or of all."""
 
     def __post_init__(self, environment: str | None) -> None:
         self.sandbox = self.sandbox or environment
@@ -72,6 +104,10 @@ class RolloutConfig(RolloutSettings):
     rollout_name: str | None = None
     attempt: int = 1
     trial: int = 1
+    order: int = 0
+    """Its place in the job's order."""
+    seed: int | None = None
+    """What the job's order was drawn from."""
 
     def __post_init__(self, environment: str | None) -> None:
         super().__post_init__(environment)

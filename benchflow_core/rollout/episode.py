@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, Sandbox
@@ -35,12 +36,16 @@ class RolloutEpisode:
     def sandbox(self) -> Sandbox:
         return self._rollout.sandbox
 
+    @property
+    def workdir(self) -> str:
+        return self._rollout.workdir
+
     async def prompt(
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
     ) -> TurnRecord:
-        if view is not None:
-            raise CapabilityMissing("access views of a role are not enforced by this core.")
-        return await self._rollout.prompt(role, text, scene=scene)
+        if view is not None and Capability.ACCESS_VIEW not in self._rollout.plan.capabilities:
+            raise CapabilityMissing(f"sandbox '{self._rollout.plan.sandbox.name}' enforces no access views.")
+        return await self._rollout.prompt(role, text, scene=scene, view=view)
 
     async def end_scene(self) -> None:
         await self._rollout.disconnect()
@@ -56,8 +61,18 @@ class RolloutEpisode:
     ) -> None:
         self._rollout.record.reward(value, "process", source, step_index=step, meta=dict(meta or {}))
 
+    def note(self, kind: str, data: Mapping[str, Any]) -> None:
+        self._rollout.record.event(kind, data)
+
+    def report(self, data: Mapping[str, Any]) -> None:
+        self._rollout.result.loop = dict(data)
+
     async def model(self, purpose: str) -> ModelEndpoint:
         return await self._rollout.model(purpose)
 
     async def solution(self) -> str | None:
-        raise ConfigurationError("oracle access was not granted to this rollout.")
+        rollout = self._rollout
+        if not rollout.config.oracle_access:
+            raise ConfigurationError("oracle access was not granted to this rollout.", remedy="Set oracle_access.")
+        solution = (rollout.step.solution if rollout.step else None) or rollout.plan.task.solution
+        return (solution.dir / solution.script).read_text("utf-8", "replace") if solution else None

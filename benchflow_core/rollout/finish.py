@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +42,8 @@ def new_result(rollout: Rollout) -> RolloutResult:
         core_version=__version__,
         attempt=config.attempt,
         trial=config.trial,
+        arm=config.arm,
+        skill_mode=config.skill_mode,
         scenes=[{"scene": s.scene, "role": s.role, "prompt": s.prompt} for s in plan.steps],
         roles={name: {"agent": r.agent, "model": r.model} for name, r in plan.roles.items()},
     )
@@ -68,6 +69,7 @@ def write_config(rollout: Rollout) -> None:
         "agent_idle_timeout_sec": config.agent_idle_timeout,
         "timeout_sec": config.timeout,
         "permissions": config.permissions,
+        "auth": config.auth,
         "isolation": config.isolation,
         "verify": config.verify,
         "allow_substitute": config.allow_substitute,
@@ -78,6 +80,8 @@ def write_config(rollout: Rollout) -> None:
         "roles": result.roles,
         "attempt": config.attempt,
         "trial": config.trial,
+        "arm": config.arm,
+        "skill_mode": config.skill_mode,
         "task_digest": result.task_digest,
         "source": result.source,
         "started_at": result.started_at,
@@ -103,6 +107,7 @@ def write_result(rollout: Rollout, seconds: float) -> None:
         and result.rewards is None
     ):
         _nothing_left(rollout)
+    _note_load(rollout)
     value = _clean(rollout, result.to_json())
     record.event("rollout_finished", {"rewards": result.rewards, "error": result.error, "outcome": result.outcome})
     record.finish()
@@ -122,6 +127,14 @@ def write_result(rollout: Rollout, seconds: float) -> None:
     write_json(folder.lock, _clean(rollout, lock_of(rollout)))
     write_json(folder.result, value)
     record.tell(ev.RolloutFinished, rollout=rollout, result=value)
+    rollout.models.forget()
+
+
+def _note_load(rollout: Rollout) -> None:
+    """A rollout on a host that had too little to give, or that stood still meanwhile, says so."""
+    rollout.load = rollout.host.watch.since(rollout.load_mark)
+    flags = {"contended": rollout.load["contended"], "host-stood-still": rollout.load["stood_still_sec"] > 0}
+    rollout.result.flags += [name for name, true in flags.items() if true]
 
 
 def _nothing_left(rollout: Rollout) -> None:
@@ -133,13 +146,7 @@ def _nothing_left(rollout: Rollout) -> None:
 
 def _clean(rollout: Rollout, value: Any) -> Any:
     """Secret values out of everything that is written."""
-    if isinstance(value, str):
-        return rollout.host.redactor.text(value)
-    if isinstance(value, Mapping):
-        return {key: _clean(rollout, item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(rollout, item) for item in value]
-    return value
+    return rollout.host.redactor.value(value)
 
 
 def usage_json(usage: Usage | None) -> dict[str, Any] | None:

@@ -6,27 +6,25 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchflow_core.contracts.sandboxes import SandboxContext, SandboxProvider
+from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, SandboxProvider
 from benchflow_core.dotenv import user_env
+from benchflow_core.errors import BenchflowError
 from benchflow_core.gateway import Models
 from benchflow_core.plugins import Loaded, Registry, registry
+from benchflow_core.results.layout import cache_dir
 from benchflow_core.results.redact import Redactor
+from benchflow_core.rollout.boxes import stage_logs
+from benchflow_core.rollout.hostwatch import HostWatch
 
 __all__ = ["Host", "cache_dir"]
-
-
-def cache_dir(env: Mapping[str, str]) -> Path:
-    """`$BENCHFLOW_CACHE`, or `benchflow` in the user's cache folder."""
-    if env.get("BENCHFLOW_CACHE"):
-        return Path(env["BENCHFLOW_CACHE"])
-    home = env.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "benchflow"
 
 
 class Host:
@@ -44,12 +42,25 @@ class Host:
         self.plugins = plugins or registry()
         self.redactor = Redactor.from_env(self.env)
         self.concurrency = concurrency
+        self._asked_builds = build_concurrency
         self.build_concurrency = build_concurrency or min(concurrency, 4)
         self.cache = cache_dir(self.env)
         self._work: Path | None = None
         self.models = Models(self.plugins, self.env, lambda: self.work_dir, concurrency=concurrency)
+        self.watch = HostWatch()
         self._providers: dict[tuple[str, tuple[tuple[str, str], ...]], SandboxProvider] = {}
+        self._images: dict[str, asyncio.Task[ImageRef]] = {}
         self._lock = asyncio.Lock()
+
+    def sweep(self) -> None:
+        """Remove the private folders of killed processes."""
+        _sweep(self.cache / "work")
+
+    def set_concurrency(self, count: int) -> None:
+        """How many rollouts will run together, once the plan tells; before the first provider is opened."""
+        self.concurrency = count
+        self.build_concurrency = self._asked_builds or min(count, 4)
+        self.models.expect(count)
 
     @property
     def work_dir(self) -> Path:
@@ -62,13 +73,18 @@ class Host:
             self._work.mkdir(mode=0o700)
         return self._work
 
+    @cached_property
+    def log_folders(self) -> Path:
+        """What is uploaded as `/logs` into every box."""
+        return stage_logs(self.work_dir / "logs")
+
     async def provider(self, sandbox: Loaded, options: Mapping[str, str]) -> SandboxProvider:
         """The open provider of a sandbox; opened on first use."""
         key = (f"{sandbox.distribution}:{sandbox.name}", tuple(sorted(options.items())))
         async with self._lock:
             if key not in self._providers:
                 folder = self.work_dir / f"{sandbox.name}-{len(self._providers)}"
-                folder.mkdir()
+                folder.mkdir(exist_ok=True)  # an earlier try may have failed after this
                 context = SandboxContext(
                     work_dir=folder,
                     cache_dir=self.cache / "sandboxes" / sandbox.name,
@@ -81,7 +97,43 @@ class Host:
                 self._providers[key] = await asyncio.to_thread(sandbox.spec.open, context)
             return self._providers[key]
 
+    async def image(
+        self,
+        sandbox: Loaded,
+        options: Mapping[str, str],
+        request: ImageRequest,
+        layers: Sequence[Layer],
+        runtimes: Sequence[Runtime],
+    ) -> ImageRef:
+        """The prepared image, made once per job: every trial of a task asks for the same.
+
+        Whoever is cancelled while waiting does not cancel the others. A failure that is worth another try is forgotten.
+        """
+        self.watch.start()
+        wanted = [layer.key for layer in layers], runtimes
+        key = f"{sandbox.distribution}:{sandbox.name} {sorted(options.items())} {request} {wanted}"
+        if key not in self._images:
+            provider = await self.provider(sandbox, options)
+            if key not in self._images:
+                self._images[key] = asyncio.create_task(provider.prepare(request, layers, runtimes))
+        task = self._images[key]
+        try:
+            return await asyncio.shield(task)
+        except BaseException as error:
+            if task.done() and not (isinstance(error, BenchflowError) and not error.retryable):
+                self._images.pop(key, None)
+            raise
+
+    def forget_images(self) -> None:
+        """A box did not start: the next one asks the provider again whether its image is still there."""
+        self._images = {key: task for key, task in self._images.items() if not task.done() or task.exception()}
+
     async def close(self) -> None:
+        await self.watch.close()
+        images, self._images = list(self._images.values()), {}
+        for task in images:
+            task.cancel()
+        await asyncio.gather(*images, return_exceptions=True)
         providers, self._providers = list(self._providers.values()), {}
         try:
             results = await asyncio.gather(self.models.close(), *(p.close() for p in providers), return_exceptions=True)
@@ -94,6 +146,7 @@ class Host:
                 raise problem
 
     async def __aenter__(self) -> Self:
+        self.watch.start()
         return self
 
     async def __aexit__(
@@ -111,7 +164,7 @@ def _started(pid: int) -> str:
 
 
 def _sweep(parent: Path) -> None:
-    for folder in parent.iterdir():
+    for folder in parent.iterdir() if parent.is_dir() else ():
         pid, _, rest = folder.name.partition("-")
         if pid.isdigit() and _started(int(pid)) != rest.partition("-")[0]:
             with suppress(OSError):

@@ -8,7 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from benchflow_core.contracts.sandboxes import Lease
+from benchflow_core.dotenv import user_env
 from benchflow_core.plugins import Loaded
+from benchflow_core.results.layout import cache_dir
+from benchflow_core.rollout.state import abandoned
 
 __all__ = ["all_leases", "reap_dead"]
 
@@ -23,13 +26,15 @@ async def all_leases(sandboxes: Sequence[Loaded]) -> list[dict[str, Any]]:
 
 
 async def reap_dead(sandboxes: Sequence[Loaded], *, dry_run: bool) -> list[dict[str, Any]]:
-    """Every lease whose owner is dead, or that outlived its term where that cannot be known."""
+    """Every lease whose owner is dead, or that outlived its term where that cannot be known; and the kept state of
+    rollouts that were deleted."""
     rows = []
+    cache = cache_dir(user_env())
     for sandbox in sandboxes:
         if sandbox.spec.reap is None or not sandbox.spec.available().ok:
             continue
         for lease in [lease async for lease in sandbox.spec.list_leases()]:
-            if _dead(lease):
+            if _dead(lease) or abandoned(lease, cache):
                 rows.append(
                     {
                         "sandbox": sandbox.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
@@ -43,12 +44,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "network": asdict(plan.task.environment.network),
             "resources": asdict(plan.task.environment.resources),
         },
-        "host": {
-            "platform": platform.platform(),
-            "machine": platform.machine(),
-            "cpus": os.cpu_count(),
-            "load": list(os.getloadavg()),
-        },
+        "host": {**_machine(), "load": list(os.getloadavg()), "during": rollout.load},
         "verification": {"isolation": result.isolation, "findings": result.findings, "asked": config.isolation},
         "drive": {"driver": plan.driver.name, "params": dict(config.driver_params), "prompts": rollout.record.prompts},
         "roles": {
@@ -71,17 +67,27 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "agent_options": dict(config.agent_options),
             "sandbox_user": config.sandbox_user,
             "permissions": config.permissions,
+            "auth": config.auth,
+            "gateway": config.gateway,
+            "gateway_options": dict(config.gateway_options),
             "allow_substitute": config.allow_substitute,
             "allow_env": list(config.allow_env),
             "base_image_override": config.base_image_override,
         },
         "concurrency": rollout.host.concurrency,
+        "order": config.order,
+        "seed": config.seed,
         "attempt": config.attempt,
         "trial": config.trial,
         "started_at": result.started_at,
         "finished_at": result.finished_at,
         "seconds": result.timing.get("total"),
     }
+
+
+@cache
+def _machine() -> dict[str, Any]:
+    return {"platform": platform.platform(), "machine": platform.machine(), "cpus": os.cpu_count()}
 
 
 def _agent(agent: Any) -> dict[str, Any]:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import Exchange, ModelEndpoint
 from benchflow_core.errors import BenchflowError, ConfigurationError, ProviderError
-from benchflow_core.gateway import IssuedModel, Purpose, turn_verdict, write_llm_trajectory
+from benchflow_core.gateway import (
+    GatewayUse,
+    IssuedModel,
+    Purpose,
+    find_recording,
+    recording_of,
+    turn_verdict,
+    write_llm_trajectory,
+    write_recording,
+)
+from benchflow_core.gateway.replayed import ReplayReport
+from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.finish import sum_usage
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
     from benchflow_core.rollout.sessions import LiveSession
 
-__all__ = ["RolloutModels"]
+__all__ = ["RolloutModels", "gateway_use"]
 
 
 class RolloutModels:
@@ -27,15 +39,17 @@ class RolloutModels:
         self._rollout = rollout
         self._issued: dict[str, IssuedModel] = {}
         self._seen: dict[str, int] = {}
+        self._turns: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+        """Per role: how many exchanges there were when each turn ended, and which turn that was."""
 
     async def for_agent(self, role: str, spec: Any, model: str | None) -> ModelEndpoint | None:
         """Where this role's agent finds its model, inside the box."""
-        if not spec.wires:
+        if not spec.wires or self._rollout.config.auth == "native":
             return None
         if model is None:
             raise ConfigurationError(f"role '{role}' has no model.", remedy="Add -m MODEL.")
-        also = [name for option in spec.auth for name in option.env]
-        issued = await self._issue(role, model, "agent", wires=spec.wires, also=also)
+        also = [name for option in spec.auth if not option.native for name in option.env]
+        issued = await self._issue(role, model, "agent", wires=spec.wires, also=also, auxiliary=spec.auxiliary_models)
         rollout = self._rollout
         return await rollout.host.models.into_box(issued, rollout.sandbox, rollout.image.runtimes)
 
@@ -54,30 +68,64 @@ class RolloutModels:
             rollout = self._rollout
             network = rollout.plan.task.agent_network or rollout.plan.task.environment.network
             issued = await rollout.host.models.issue(
-                model, rollout=rollout.name, purpose=purpose, allow_provider_tools=network.mode == "public", **more
+                model,
+                rollout=rollout.name,
+                purpose=purpose,
+                allow_provider_tools=network.mode == "public",
+                use=self._use(who, purpose),
+                **more,
             )
             rollout.host.redactor.add([issued.key.secret])
             rollout.record.event("model_issued", issued.describe(), role=who)
             self._issued[who] = issued
         return self._issued[who]
 
+    def _use(self, who: str, purpose: Purpose) -> GatewayUse:
+        """As the settings say. Caps are the agents': a judge that is cut short would score wrongly."""
+        config, plan = self._rollout.config, self._rollout.plan
+        use = gateway_use(config, plan.task.path.name)
+        file = recording_of(use.replay, who) if use.replay else None
+        if file is not None and not file.exists():
+            file = None
+        use = replace(use, replay=file)
+        return use if purpose == "agent" else replace(use, max_tokens=None, max_cost_usd=None)
+
     async def turn_failure(self, live: LiveSession) -> ProviderError | None:
         """A turn whose model calls all failed is the provider's failure, whatever the agent said of it."""
         role = live.role.name
         if role not in self._issued:
             return None
-        exchanges = self._rollout.host.models.exchanges(self._issued[role])
+        before = self._seen.get(role, 0)
         purpose = live.agent.spec.exchange_purpose
-        failure, self._seen[role] = await turn_verdict(
-            exchanges, self._seen.get(role, 0), lambda e: purpose(e) == "agent"
-        )
+        exchanges = self._rollout.host.models.exchanges(self._issued[role], before)
+        failure, new = await turn_verdict(exchanges, lambda e: purpose(e) == "agent")
+        self._seen[role] = before + new
+        self._turns.setdefault(role, []).append((before + new, dict(live.place)))
         return failure
+
+    async def agent_exchanges(self) -> AsyncIterator[Exchange]:
+        """Every model call of the agents so far."""
+        for issued in list(self._issued.values()):
+            if issued.purpose == "agent":
+                async for exchange in self._rollout.host.models.exchanges(issued):
+                    yield exchange
+
+    async def so_far(self) -> Usage:
+        """What the gateway counted until now, of every purpose."""
+        total = Usage()
+        for issued in list(self._issued.values()):
+            total = sum_usage(total, await self._rollout.host.models.usage(issued))
+        return total
 
     async def revoke(self) -> None:
         """Before the verifier: what the agent left running can ask no model."""
         for issued in self._issued.values():
             if issued.purpose == "agent":
                 await self._rollout.host.models.revoke(issued)
+
+    def forget(self) -> None:
+        """The keys are void and everything is written: nobody has to look for them any more."""
+        self._rollout.host.redactor.forget(issued.key.secret for issued in self._issued.values())
 
     async def finish(self) -> None:
         """Void every key, write the exchanges, and take the gateway's count as the usage."""
@@ -93,22 +141,72 @@ class RolloutModels:
             by_role[who] = usage
             if issued.purpose == "agent":
                 total = usage if total is None else sum_usage(total, usage)
-        purposes = {
-            role.name: rollout.plan.agents[role.agent].spec.exchange_purpose for role in rollout.plan.roles.values()
-        }
+        await self._write()
+        if rollout.config.usage_tracking != "off":
+            rollout.result.usage = total or rollout.result.usage
+            rollout.result.usage_details["gateway"] = {who: asdict(usage) for who, usage in by_role.items()}
+        if rollout.config.usage_tracking == "required" and total is not None:
+            self._require(total)
 
-        async def exchanges() -> AsyncIterator[Exchange]:
-            for issued in self._issued.values():
+    def _require(self, usage: Usage) -> None:
+        """A score whose cost nobody knows is not what was asked for."""
+        if usage.requests and not (usage.complete and usage.source == "provider_response"):
+            said = f"{usage.requests} model requests, and their tokens were not all reported."
+            self._rollout.fail(ProviderError(said, retryable=False, details={"usage_source": usage.source}))
+            self._rollout.result.rewards = None
+
+    async def _write(self) -> None:
+        """The exchanges of all roles, each with its turn; what a replay came to; the recording."""
+        rollout, models = self._rollout, self._rollout.host.models
+        roles = rollout.plan.roles.values()
+        purposes = {role.name: rollout.plan.agents[role.agent].spec.exchange_purpose for role in roles}
+        reports: dict[str, ReplayReport] = {}
+
+        async def exchanges() -> AsyncIterator[tuple[Exchange, Mapping[str, Any]]]:
+            for who, issued in self._issued.items():
+                number = 0
                 async for exchange in models.exchanges(issued):
-                    yield exchange
+                    number += 1
+                    if rollout.config.replay:
+                        reports.setdefault(who, ReplayReport()).add(exchange)
+                    yield exchange, {"role": who, **self._place(who, number)}
 
-        owner = {issued.key.id: who for who, issued in self._issued.items()}
-
-        def purpose_of(exchange: Exchange) -> str:
-            who = owner[exchange.key_id]
+        def purpose_of(exchange: Exchange, who: str) -> str:
             return purposes[who](exchange) if who in purposes else who
 
-        await write_llm_trajectory(rollout.record.dir.llm_trajectory, exchanges(), purpose_of, rollout.host.redactor)
-        if total is not None:
-            rollout.result.usage = total
-        rollout.result.usage_details["gateway"] = {who: asdict(usage) for who, usage in by_role.items()}
+        redactor = rollout.host.redactor
+        await write_llm_trajectory(rollout.record.dir.llm_trajectory, exchanges(), purpose_of, redactor)
+        if rollout.config.record:
+            for who, issued in self._issued.items():
+                await write_recording(
+                    recording_of(rollout.record.dir.recording, who), models.exchanges(issued), redactor
+                )
+        self._report(reports)
+
+    def _place(self, who: str, number: int) -> Mapping[str, Any]:
+        """Scene and turn of a role's exchange; one that came after the last turn belongs to none."""
+        place = next((place for count, place in self._turns.get(who, ()) if number <= count), {})
+        return {key: place[key] for key in ("scene", "turn", "session") if key in place}
+
+    def _report(self, reports: Mapping[str, ReplayReport]) -> None:
+        result = self._rollout.result
+        for who, report in reports.items():
+            result.usage_details.setdefault("replay", {})[who] = report.to_json()
+            if report.served and "replayed" not in result.flags:
+                result.flags.append("replayed")
+            if report.divergence is not None:
+                result.notices.append(f"'{who}' left the recording after {report.served} answers: {report.divergence}.")
+                if "replay-diverged" not in result.flags:
+                    result.flags.append("replay-diverged")
+
+
+def gateway_use(config: RolloutConfig, task: str) -> GatewayUse:
+    """What the settings say of gateways; `replay` is the folder of the task's recording. Raises where there is none."""
+    return GatewayUse(
+        gateway=config.gateway,
+        options=config.gateway_options,
+        max_tokens=config.max_rollout_tokens,
+        max_cost_usd=config.max_rollout_cost,
+        record=config.record,
+        replay=find_recording(Path(config.replay), task, config.trial) if config.replay else None,
+    )

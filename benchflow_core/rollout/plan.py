@@ -12,11 +12,18 @@ from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task, VerifierSettings
 from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
+from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
-from benchflow_core.gateway import Models
+from benchflow_core.gateway import Chosen, GatewayUse, Models
 from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.login import native_option
+from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
+from benchflow_core.rollout.models import gateway_use
+from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
 from benchflow_core.rollout.task_scenes import task_scenes
+from benchflow_core.rollout.unready import refuse_unready
 from benchflow_core.task import (
     adapter_of,
     load_task,
@@ -27,7 +34,7 @@ from benchflow_core.task import (
 )
 from benchflow_core.verify import policies
 
-__all__ = ["Plan", "choose_sandbox", "find_agent", "make_plan", "sandbox_capabilities"]
+__all__ = ["Plan", "choose_sandbox", "find_agent", "make_plan", "plan_verification", "sandbox_capabilities"]
 
 COMMAND_PREFIX = "cmd:"
 
@@ -46,13 +53,22 @@ class Plan:
     adapter: Loaded
     sandbox: Loaded
     capabilities: frozenset[str]
-    gateways: tuple[Loaded, ...]
-    """Of the models the roles use."""
+    routes: Mapping[str, Chosen]
+    """By role, how it reaches its model; nothing for a role that needs none."""
     verifiers: Mapping[str, Loaded]
     """By method."""
     isolation: str | None
+    skills: SkillPlan = field(default_factory=SkillPlan)
+    oracles: frozenset[str] = frozenset()
+    """Roles that may read the reference solution."""
+    driver_params: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gateways(self) -> tuple[Loaded, ...]:
+        """Of the models the roles use."""
+        return tuple({chosen.gateway.name: chosen.gateway for chosen in self.routes.values()}.values())
 
     def image_request(self, config: RolloutConfig) -> ImageRequest:
         env = self.task.environment
@@ -85,19 +101,30 @@ class Plan:
         return [stamps[key] for key in sorted(stamps)]
 
 
-def make_plan(config: RolloutConfig, plugins: Registry, env: Mapping[str, str]) -> Plan:
-    """Load what is named and refuse what cannot work, naming the missing capability and who has it."""
-    task = load_task(config.task_path)
+def make_plan(
+    config: RolloutConfig, plugins: Registry, env: Mapping[str, str], *, loaded: tuple[Task, str] | None = None
+) -> Plan:
+    """Load what is named and refuse what cannot work, naming the missing capability and who has it.
+
+    `loaded`: the task and its digest, for a caller that plans it more than once.
+    """
+    task, digest = loaded or (load_task(config.task_path), None)
+    refuse_unready(config)
     _refuse_host_vars(task, config.allow_env, env)
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: _default_agent(plugins))
     steps = compile_scenes_to_steps(scenes)
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
+    skills = plan_skills(config, task, agents)
+    if skills.generated:
+        scenes = self_generating(scenes, task)
+        steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
     sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
     capabilities = sandbox_capabilities(sandbox)
     isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
     notices = [
+        *([config.dataset["warning"]] if config.dataset and "warning" in config.dataset else []),
         *task.notices,
         *(f"sandbox '{sandbox.name}' lacks {c}, which the task would like ({why})" for c, why in wishes.items()),
     ]
@@ -105,27 +132,73 @@ def make_plan(config: RolloutConfig, plugins: Registry, env: Mapping[str, str]) 
     _refuse_missing(task, sandbox, capabilities, plugins, isolation=isolation, substitute=substitute)
     for name, agent in agents.items():
         _refuse_agent(name, agent, task, sandbox, capabilities)
+        if config.usage_tracking == "required":
+            _refuse_uncounted(name, agent, native=config.auth == "native")
+    oracles = oracle_roles(scenes) if task.solution else frozenset()
+    notices += check_access(roles, oracles, sandbox, capabilities)
+    if config.user is not None and (config.scenes or config.prompts or config.driver):
+        raise ConfigurationError(
+            "a simulated user decides the prompts itself; scenes, prompts or a driver cannot be given beside it."
+        )
+    driver = plugins.get("driver", driver_word(config.driver)[0]) if config.driver else _default_driver(plugins)
+    if lacking := sorted(driver.spec.needs - capabilities):
+        raise CapabilityMissing(
+            f"driver '{driver.name}' needs {', '.join(lacking)}, which sandbox '{sandbox.name}' does not have."
+        )
     settings = [task.verifier, *(step.verifier for step in task.steps)]
     verifiers = {s.method: _find_verifier(s.method, plugins) for s in settings} if config.verify else {}
     return Plan(
         task=task,
-        digest=task_digest(task.path),
+        digest=digest or task_digest(task.path),
         roles=roles,
         agents=agents,
         steps=steps,
-        driver=plugins.get("driver", config.driver) if config.driver else _default_driver(plugins),
+        driver=driver,
         adapter=adapter_of(task.path),
         sandbox=sandbox,
         capabilities=capabilities,
-        gateways=_gateways(roles, agents, plugins, env),
+        routes=_routes(
+            roles, agents, plugins, env, gateway_use(config, task.path.name), native=config.auth == "native"
+        ),
         verifiers=verifiers,
         isolation=isolation,
+        skills=skills,
+        oracles=oracles,
+        driver_params=driver_params(config.driver or driver.name, driver.spec.params, config.driver_params),
         notices=tuple(notices),
     )
 
 
+def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str, str]) -> Plan:
+    """A plan for verifying what an agent left: the agent is not looked for, and no key is asked."""
+    task = load_task(config.task_path)
+    _refuse_host_vars(task, config.allow_env, env)
+    sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
+    capabilities = sandbox_capabilities(sandbox)
+    settings = [task.verifier, *(step.verifier for step in task.steps)]
+    return Plan(
+        task=task,
+        digest=task_digest(task.path),
+        roles=_roles(config.effective_scenes(lambda: ""), config),
+        agents={},
+        steps=(),
+        driver=_default_driver(plugins),
+        adapter=adapter_of(task.path),
+        sandbox=sandbox,
+        capabilities=capabilities,
+        routes={},
+        verifiers={s.method: _find_verifier(s.method, plugins) for s in settings},
+        isolation=_isolation(config, task, task.verifier, capabilities),
+    )
+
+
 def find_agent(name: str, plugins: Registry) -> Loaded:
-    """An installed agent by its name, or any ACP command given as `cmd:…`. Nothing else is ever run as a command."""
+    """An installed agent by its name, one of a TOML manifest by its path, or any ACP command given as `cmd:…`.
+
+    Nothing else is ever run as a command.
+    """
+    if name.endswith(SUFFIX):
+        return manifest_agent(name)
     if name.startswith(COMMAND_PREFIX):
         command = name.removeprefix(COMMAND_PREFIX)
         return Loaded(kind="agent", name=name, distribution="", version="", spec=command_agent(command), aliases=())
@@ -186,21 +259,29 @@ def _default_driver(plugins: Registry) -> Loaded:
     return defaults[0]
 
 
-def _gateways(
-    roles: Mapping[str, Role], agents: Mapping[str, Loaded], plugins: Registry, env: Mapping[str, str]
-) -> tuple[Loaded, ...]:
+def _routes(
+    roles: Mapping[str, Role],
+    agents: Mapping[str, Loaded],
+    plugins: Registry,
+    env: Mapping[str, str],
+    use: GatewayUse,
+    *,
+    native: bool,
+) -> dict[str, Chosen]:
     """How each role reaches its model; a missing model, key or way is said now and not in the middle of a fleet."""
-    found: dict[str, Loaded] = {}
+    found: dict[str, Chosen] = {}
     for role in roles.values():
         spec = agents[role.agent].spec
+        if native and spec.wires:
+            native_option(role.agent, spec, env)
+            continue
         model = role.model or spec.default_model
         if spec.wires and model is None:
             raise ConfigurationError(f"agent '{role.agent}' needs a model.", remedy="Add -m MODEL.")
         if spec.wires and model:
-            also = [name for option in spec.auth for name in option.env]
-            gateway = Models(plugins, env, Path).plan(model, spec.wires, also=also).gateway
-            found[gateway.name] = gateway
-    return tuple(found.values())
+            also = [name for option in spec.auth if not option.native for name in option.env]
+            found[role.name] = Models(plugins, env, Path).plan(model, spec.wires, also=also, use=use)
+    return found
 
 
 def _find_verifier(method: str, plugins: Registry) -> Loaded:
@@ -261,6 +342,14 @@ def _refuse_agent(name: str, agent: Loaded, task: Task, sandbox: Loaded, capabil
         raise ConfigurationError(f"agent '{name}' only wraps others.", remedy=f"Name one: -a {name}/<agent>")
     if task.environment.mcp_servers and agent.spec.purpose == "normal" and not agent.spec.mcp:
         raise CapabilityMissing(f"task '{task.name}' offers MCP servers, which agent '{name}' cannot use.")
+
+
+def _refuse_uncounted(name: str, agent: Loaded, *, native: bool) -> None:
+    if agent.spec.purpose == "normal" and (native or not agent.spec.wires):
+        raise CapabilityMissing(
+            f"--usage-tracking required: agent '{name}' reaches its model without a gateway, so nobody counts tokens.",
+            remedy="Use --usage-tracking auto: what the agent itself reports is recorded.",
+        )
 
 
 def _isolation(config: RolloutConfig, task: Task, settings: VerifierSettings, capabilities: frozenset[str]) -> str:

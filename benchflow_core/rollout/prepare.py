@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.sandboxes import StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.results.redact import secret_names
-from benchflow_core.rollout import boxes
+from benchflow_core.rollout import boxes, skills
 from benchflow_core.task import resolve_env
 
 if TYPE_CHECKING:
@@ -59,11 +60,10 @@ async def ready_box(rollout: Rollout) -> None:
     sandbox, task = rollout.sandbox, rollout.plan.task
     for notice in (*rollout.image.notices, *sandbox.info.notices):
         rollout.notice(notice)
-    rollout.result.sandbox_id = sandbox.info.id
     rollout.result.image_fidelity = rollout.image.fidelity
-    await boxes.make_folders(sandbox, rollout.workdir)
-    if task.environment.upload_context and task.environment.context:
-        await sandbox.upload(task.environment.context, rollout.workdir)
+    await boxes.make_folders(sandbox, rollout.workdir, rollout.host.log_folders)
+    if task.environment.upload_context and rollout.context:
+        await sandbox.upload(rollout.context, rollout.workdir)
     if task.instruction:
         await boxes.put_text(sandbox, task.instruction, "/instruction.md")
     for source, target in rollout.config.uploads.items():
@@ -72,8 +72,23 @@ async def ready_box(rollout: Rollout) -> None:
         await sandbox.upload(Path(source), target)
     for command in task.environment.setup:
         await boxes.run_setup(sandbox, command, {})
+    if task.environment.setup:
+        await _take_as_origin(rollout)
+    rollout.result.sandbox_id = rollout.sandbox.info.id
     if task.environment.healthcheck:
-        await boxes.wait_healthy(sandbox, task.environment.healthcheck)
+        await boxes.wait_healthy(rollout.sandbox, task.environment.healthcheck)
+
+
+async def _take_as_origin(rollout: Rollout) -> None:
+    """What the task's own commands changed is the task's, not the agent's: the box goes on from a snapshot of it.
+
+    Where they left something running, the box stays as it is, and `fresh` takes their changes for the agent's.
+    """
+    needed = {Capability.SNAPSHOT, Capability.CHANGES}
+    if not needed <= rollout.plan.capabilities or rollout.plan.task.environment.compose:
+        return
+    if not await rollout.sandbox.processes():
+        await rollout.go_on_from(await rollout.keeper.origin())
 
 
 async def ready_agent(rollout: Rollout) -> None:
@@ -84,6 +99,7 @@ async def ready_agent(rollout: Rollout) -> None:
     if rollout.config.sandbox_user:
         await boxes.ensure_user(sandbox, rollout.config.sandbox_user, rollout.workdir)
     rollout.agent_home = await boxes.user_home(sandbox, rollout.agent_user)
+    await skills.bring(rollout)
     for hook in rollout.config.pre_agent_hooks:
         await hook(sandbox)
     policy = (rollout.step.agent_network if rollout.step else None) or task.agent_network

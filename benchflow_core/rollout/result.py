@@ -53,6 +53,8 @@ class RolloutResult:
     flags: list[str] = field(default_factory=list)
     """What a reader of the score must know: `agent-timeout`, `nothing-left-to-verify` …"""
     step_results: list[dict[str, Any]] = field(default_factory=list)
+    loop: dict[str, Any] | None = None
+    """What the driver reports: rounds, their rewards and tokens, why it stopped."""
     image_fidelity: str = "exact"
     sandbox_id: str | None = None
     scenes: list[dict[str, Any]] = field(default_factory=list)
@@ -66,6 +68,9 @@ class RolloutResult:
     attempt: int = 1
     trial: int = 1
     job_name: str = ""
+    arm: str | None = None
+    """The cell of the job's matrix."""
+    skill_mode: str | None = None
     rollout_dir: Path | None = None
 
     @property
@@ -94,6 +99,8 @@ class RolloutResult:
             "job_name": self.job_name,
             "attempt": self.attempt,
             "trial": self.trial,
+            "arm": self.arm,
+            "skill_mode": self.skill_mode,
             "rewards": self.rewards,
             "agent": self.agent,
             "agent_name": self.agent,
@@ -134,6 +141,7 @@ class RolloutResult:
             "tests": self.tests,
             "notices": self.notices,
             "step_results": self.step_results,
+            "loop": self.loop,
             "started_at": self.started_at,
             "finished_at": self.finished_at,
             "timing": self.timing,

@@ -11,8 +11,9 @@ from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.agents import SessionEvent
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
-from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider
+from benchflow_core.contracts.sandboxes import AccessView, ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
+from benchflow_core.drive.users import play_user
 from benchflow_core.errors import (
     AgentError,
     AgentTimeout,
@@ -26,17 +27,20 @@ from benchflow_core.errors import (
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
-from benchflow_core.rollout import collect, finish, prepare
+from benchflow_core.rollout import access, collect, finish, prepare, skills
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.credit import stood_still, time_credit
 from benchflow_core.rollout.deadline import deadline
 from benchflow_core.rollout.episode import RolloutEpisode
 from benchflow_core.rollout.host import Host
+from benchflow_core.rollout.login import Logins
 from benchflow_core.rollout.models import RolloutModels
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.record import Record
 from benchflow_core.rollout.result import RolloutResult
 from benchflow_core.rollout.sessions import LiveSession, open_live_session
+from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
 from benchflow_core.rollout.turns import run_turn
 from benchflow_core.rollout.verification import run_soft_verify, run_verify
@@ -64,6 +68,8 @@ class Rollout:
         self.agent_user: str | None = None
         self.agent_home = "/root"
         self.workdir = "/"
+        self.context = plan.task.environment.context
+        """What of the task the image is built from."""
         self.host_vars: dict[str, str] = {}
         self.turn = 0
         self.agent_seconds_left: float | None = None
@@ -73,8 +79,13 @@ class Rollout:
         self._provider: SandboxProvider | None = None
         self._sandbox: Sandbox | None = None
         self._image: ImageRef | None = None
+        self._origin: Snapshot | None = None
         self._live: dict[str, LiveSession] = {}
         self.models = RolloutModels(self)
+        self.keeper = Keeper(self)
+        self.logins = Logins(self)
+        self.load_mark = host.watch.mark()
+        self.load: dict[str, Any] = {}
         self._stopwatch = Stopwatch()
         self._task: asyncio.Task[Any] | None = None
         self._cancel_reason: str | None = None
@@ -127,6 +138,19 @@ class Rollout:
     def dir(self) -> Any:
         return self.config.jobs_dir / self.job / self.name
 
+    @property
+    def seconds(self) -> float:
+        """Since it was made."""
+        return self._stopwatch.seconds
+
+    @property
+    def event_count(self) -> int:
+        return self._record.log.count if self._record is not None else 0
+
+    @property
+    def tool_calls(self) -> int:
+        return self._record.counts.tool_calls if self._record is not None else 0
+
     def events(self) -> Sequence[Mapping[str, Any]]:
         """For observers, from any thread: the event log so far, as far as it is on disk."""
         return list(read_jsonl(self.record.dir.events))
@@ -164,11 +188,34 @@ class Rollout:
         late = f"the box was not up within {limit:g} s."
         async with self._phase("start", "environment_setup"), deadline(limit, lambda: SandboxStartError(late)):
             self._provider = await self.host.provider(self.plan.sandbox, self.config.sandbox_options)
-            request = self.plan.image_request(self.config)
-            self._image = await self._provider.prepare(request, self.plan.layers(), self.plan.runtimes())
-            self._sandbox = await self._provider.start(self._image, prepare.start_request(self))
+            self._image = await self.prepared_image()
+            try:
+                self._sandbox = await self._provider.start(self._image, prepare.start_request(self))
+            except InfrastructureError:
+                self.host.forget_images()
+                raise
             self.workdir = self.plan.task.environment.workdir or self._sandbox.info.workdir
             await prepare.ready_box(self)
+
+    async def prepared_image(self) -> ImageRef:
+        """The image with the agent's layers, shared by all rollouts of the host that ask for the same."""
+        plan, config = self.plan, self.config
+        request = plan.image_request(config)
+        if plan.skills.strip:
+            target = self.host.work_dir / f"no-skill-{plan.digest[-16:]}"
+            request = skills.without_skills(request, plan.task, target)
+        self.context = request.context
+        return await self.host.image(plan.sandbox, config.sandbox_options, request, plan.layers(), plan.runtimes())
+
+    async def go_on_from(self, snapshot: Snapshot) -> None:
+        """Put a box on a snapshot of this one in its place. Files stay, processes end."""
+        self._origin = snapshot
+        await self.sandbox.stop()
+        self._sandbox = await self.provider.start(snapshot.image, prepare.start_request(self))
+
+    def adopt(self, provider: SandboxProvider, image: ImageRef, sandbox: Sandbox, workdir: str) -> None:
+        """Take a box that is already there: one made from the state that an earlier rollout left."""
+        self._provider, self._image, self._sandbox, self.workdir = provider, image, sandbox, workdir
 
     async def install_agent(self) -> None:
         """The agent's user, files and hooks. Its program is already there: it came as a layer of the image."""
@@ -181,12 +228,15 @@ class Rollout:
         """Open the session of the first role."""
         await self.connect_as(next(iter(self.plan.roles)))
 
-    async def connect_as(self, role: str) -> None:
-        """Open a role's session, if it is not open."""
+    async def connect_as(self, role: str, view: AccessView | None = None) -> None:
+        """Open a role's session, if it is not open. `view`: narrower than the role's own."""
+        if view is not None and role in self._live and self._live[role].view != view:
+            await self._live.pop(role).close()
         if role not in self._live:
             if role not in self.plan.roles:
                 raise ConfigurationError(f"there is no role '{role}'.", remedy=f"Roles: {', '.join(self.plan.roles)}.")
-            self._live[role] = await open_live_session(self, self.plan.roles[role])
+            who = self.plan.roles[role]
+            self._live[role] = await open_live_session(self, who, view or access.role_view(self, who))
             session = self._live[role].session
             self.record.event(
                 "session_opened",
@@ -201,9 +251,11 @@ class Rollout:
         async with self._agent_time():
             return [await self.prompt(role, text) for text in (prompts or [None])]
 
-    async def prompt(self, role: str, text: str | None, *, scene: str = "default") -> TurnRecord:
+    async def prompt(
+        self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
+    ) -> TurnRecord:
         """One turn of one role (`None`: the instruction)."""
-        await self.connect_as(role)
+        await self.connect_as(role, view)
         self.turn += 1
         return await run_turn(self, self._live[role], self.instruction() if text is None else text, scene)
 
@@ -214,6 +266,7 @@ class Rollout:
             await (session.leave(self.sandbox) if leave else session.close())
             self.host.redactor.tree(self.record.dir.agent)
             self.record.event("session_closed", {"agent": session.agent.name}, role=session.role.name)
+        await self.logins.withdraw()
 
     async def verify(self) -> Rewards | None:
         """Verify the box as it stands; the verdict goes into the result."""
@@ -238,6 +291,9 @@ class Rollout:
                 await self.host.models.leave(self._sandbox)
                 async with self._phase("cleanup", None):
                     await self._sandbox.stop()
+            if self._origin is not None:
+                await self.provider.forget(self._origin)
+            await self.keeper.settle()
         finally:
             self.phase = "cleaned"
             if self._owns_host:
@@ -261,6 +317,10 @@ class Rollout:
             if self._cancel_reason is None:
                 raise
             return self.result
+        except (Exception, SystemExit) as error:  # a defect, ours or a plugin's: the box goes all the same
+            self.fail(BenchflowError(f"defect in the rollout: {type(error).__name__}: {error}"))
+            await self._clean_shielded()
+            raise
         await self._clean_shielded()
         return self.result
 
@@ -275,25 +335,34 @@ class Rollout:
             return
         await self.drive()
         await self.gather()
-        if self.config.verify and self._worth_verifying():
-            await self.verify()
+        if self._worth_verifying():
+            await (self.verify() if self.config.verify else self.keeper.capture())
 
     async def drive(self) -> None:
         """Let the driver prompt until it is done. An agent's own failure is recorded and verified as it stands."""
         try:
-            async with self._phase("execute", "agent_execution"), self._agent_time():
-                await self.plan.driver.spec.drive(
-                    RolloutEpisode(self), {"steps": self.plan.steps, **self.config.driver_params}
-                )
+            async with self._phase("execute", "agent_execution"), self._agent_time(), access.granted(self):
+                await self._prompt_by_plan()
             await self.disconnect(leave=True)
         except AgentError as error:
+            if (still := stood_still(self)) is not None:
+                raise still from error
             self.fail(error)
             self.result.flags.append(error.code.replace("_", "-"))
         finally:
             await self.disconnect()
 
+    async def _prompt_by_plan(self) -> None:
+        episode, config = RolloutEpisode(self), self.config
+        if config.user is None:
+            await self.plan.driver.spec.drive(episode, {"steps": self.plan.steps, **self.plan.driver_params})
+            return
+        solution = await episode.solution() if config.oracle_access else None
+        await play_user(episode, config.user, max_rounds=config.max_user_rounds, solution=solution)
+
     async def gather(self) -> None:
         """Logs and artifacts, before the verifier."""
+        await skills.fetch_generated(self)
         with suppress(BenchflowError):
             await collect.run_collect_hooks(self.sandbox, self.settings().collect)
         await collect.collect_logs(self.sandbox, self.record.dir.agent, self.host.redactor)
@@ -341,7 +410,11 @@ class Rollout:
     def _agent_time(self) -> AbstractAsyncContextManager[None]:
         limit = prepare.agent_limit(self)
         details = {"reason": "wall-clock", "timeout_sec": limit}
-        return deadline(limit, lambda: AgentTimeout(f"the agent used up its {limit:g} s.", details=details))
+
+        def late() -> AgentTimeout:
+            return AgentTimeout(f"the agent used up its {limit:g} s.", details=details)
+
+        return deadline(limit, late, time_credit(self))
 
     # --- small things ----------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,11 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.acp import AcpOptions, AcpSession, open_session
-from benchflow_core.contracts.agents import AgentContext, Companion, Launch, Session, SessionContext, SessionEvent
-from benchflow_core.contracts.sandboxes import Process, Sandbox
+from benchflow_core.acp.permissions import choose_option
+from benchflow_core.contracts.agents import AgentContext, Launch, Session, SessionContext, SessionEvent
+from benchflow_core.contracts.sandboxes import AccessView, Process, Sandbox
 from benchflow_core.drive.scenes import Role
-from benchflow_core.errors import AgentError, InfrastructureError, TransportError
+from benchflow_core.errors import TransportError
 from benchflow_core.plugins import Loaded
+from benchflow_core.rollout.companions import RunningCompanion, start_companion
+from benchflow_core.rollout.login import native_option
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
@@ -22,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["LiveSession", "open_live_session"]
 
 _ATTEMPTS = 3
-_PROBE_EVERY = 0.25
 
 
 class LiveSession:
     """A session with the processes that belong to it. `turn` and `place` say where its events belong."""
 
-    def __init__(self, role: Role, agent: Loaded) -> None:
+    def __init__(self, role: Role, agent: Loaded, view: AccessView | None = None) -> None:
         self.role = role
+        self.view = view
         self.agent = agent
         self.session: Session | None = None
         self.process: Process | None = None
-        self.companions: list[Process] = []
+        self.companions: list[RunningCompanion] = []
         self.place: dict[str, Any] = {}
 
     async def leave(self, sandbox: Sandbox) -> None:
@@ -58,11 +62,11 @@ class LiveSession:
                 await process.kill()
 
 
-async def open_live_session(rollout: Rollout, role: Role) -> LiveSession:
+async def open_live_session(rollout: Rollout, role: Role, view: AccessView | None = None) -> LiveSession:
     """Open a role's session; a connection lost on the way is tried again, with a growing wait."""
     agent = rollout.plan.agents[role.agent]
     for attempt in range(1, _ATTEMPTS + 1):
-        live = LiveSession(role, agent)
+        live = LiveSession(role, agent, view)
         try:
             await _open(rollout, live)
             return live
@@ -90,12 +94,14 @@ async def _open(rollout: Rollout, live: LiveSession) -> None:
         return
     launch = spec.prepare(context)
     await _write_files(rollout.sandbox, launch.files, context.user)
+    login = await rollout.logins.bring(live.agent.name, spec, context) if context.auth else {}
     for companion in launch.companions:
-        live.companions.append(await _start_companion(rollout.sandbox, companion, context))
-    env = {**context.env, **launch.env}
+        log = rollout.record.dir.agent_log(f"{live.agent.name}-{companion.name}")
+        live.companions.append(await start_companion(rollout.sandbox, companion, context, log))
+    env = {**login, **context.env, **launch.env}
     rollout.record.event("agent_launch", {"argv": list(launch.argv), "env": sorted(env), "files": sorted(launch.files)})
     process = live.process = await rollout.sandbox.spawn(
-        launch.argv, cwd=launch.cwd or context.workdir, env=env, user=rollout.agent_user
+        launch.argv, cwd=launch.cwd or context.workdir, env=env, user=rollout.agent_user, view=live.view
     )
     live.session = await open_session(process, _acp_options(rollout, live, launch, context, emit))
 
@@ -103,6 +109,8 @@ async def _open(rollout: Rollout, live: LiveSession) -> None:
 async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContext:
     config = rollout.config
     model = role.model or spec.default_model
+    native = config.auth == "native" and spec.wires
+    network = (rollout.step.agent_network if rollout.step else None) or rollout.plan.task.agent_network
     return AgentContext(
         workdir=rollout.workdir,
         home=rollout.agent_home,
@@ -117,6 +125,8 @@ async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContex
         options={**config.agent_options, **role.options},
         mcp_servers=rollout.plan.task.environment.mcp_servers,
         permissions=config.permissions,
+        auth=native_option(role.agent, spec, rollout.host.env) if native else None,
+        web_tools=(network or rollout.plan.task.environment.network).mode == "public",
     )
 
 
@@ -139,7 +149,8 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
         emit=emit,
         spec=live.agent.spec,
         mcp_servers=context.mcp_servers if live.agent.spec.mcp == "acp" else (),
-        permissions=context.permissions,
+        permissions=_permissions(rollout, context),
+        elicit=rollout.config.user.on_ask if rollout.config.user else None,
         model=context.model,
         effort=context.effort,
         auth_method=context.auth.acp_method if context.auth else None,
@@ -147,34 +158,30 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
         handshake_timeout=live.agent.spec.handshake_timeout,
         idle_timeout=idle if idle is not None else rollout.config.agent_idle_timeout,
         session_meta=launch.session_meta,
+        session_mode=launch.session_mode,
     )
 
 
+def _permissions(rollout: Rollout, context: AgentContext) -> Any:
+    """A simulated user is asked first; where it has no opinion, the policy of the config decides."""
+    user = rollout.config.user
+    if user is None or context.permissions == "ask":
+        return context.permissions
+    policy = context.permissions
+
+    async def ask(request: Mapping[str, Any]) -> str | None:
+        return await user.on_permission(request) or choose_option(policy, request.get("options"))
+
+    return ask
+
+
 async def _write_files(sandbox: Sandbox, files: Mapping[str, bytes], user: str) -> None:
-    """Secrets travel by file, mode 0600, as the agent's user."""
+    """Secrets travel by file, mode 0600, as the agent's user. Their folders are its own too: it writes beside them."""
+    folders = sorted({posixpath.dirname(path) for path in files})
+    if folders:
+        await sandbox.exec(("mkdir", "-p", "-m", "700", "--", *folders), cwd="/", user=user, timeout=60)
     for path, content in files.items():
         with tempfile.NamedTemporaryFile(prefix="benchflow-") as staged:
             staged.write(content)
             staged.flush()
             await sandbox.upload(Path(staged.name), path, user=user, mode=0o600)
-
-
-async def _start_companion(sandbox: Sandbox, companion: Companion, context: AgentContext) -> Process:
-    process = await sandbox.spawn(
-        companion.argv, cwd=context.workdir, env={**context.env, **companion.env}, user=context.user
-    )
-    if not companion.ready:
-        return process
-    try:
-        async with asyncio.timeout(companion.ready_timeout):
-            while (
-                await sandbox.exec(companion.ready, env=dict(companion.env), user=context.user, timeout=10)
-            ).exit_code:
-                await asyncio.sleep(_PROBE_EVERY)
-    except TimeoutError as error:
-        await process.kill()
-        raise AgentError(f"'{companion.name}' was not ready within {companion.ready_timeout:.0f} s.") from error
-    except InfrastructureError:
-        await process.kill()
-        raise
-    return process

@@ -54,6 +54,8 @@ async def _one(rollout: Rollout, step: Step) -> Rewards | None:
     if rollout.config.verify:
         entry["rewards"] = await rollout.verify()
         entry["verifier_error"] = rollout.result.verifier_error_info
+    else:
+        await rollout.keeper.capture()
     return entry["rewards"]  # type: ignore[no-any-return]
 
 

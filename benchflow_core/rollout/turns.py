@@ -26,7 +26,7 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
     record, role, number = rollout.record, live.role.name, rollout.turn
     live.place = {"scene": scene, "role": role, "turn": number, "session": live.session.id}
     where: dict[str, Any] = {"rollout": rollout, "scene": scene, "role": role, "turn": number}
-    before, calls, watch = record.log.count, record.counts.tool_calls, Stopwatch()
+    before, watch = record.log.count, Stopwatch()
     record.prompts.append({"scene": scene, "role": role, "turn": number, "prompt": prompt})
     record.event("turn_started", {"prompt": prompt}, **live.place)
     record.tell(ev.TurnStarted, prompt=prompt, **where)
@@ -39,24 +39,28 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
     except AgentError as error:
         raise await rollout.models.turn_failure(live) or error from error
     finally:
-        used = record.counts.tool_calls - calls
+        used = record.counts.by_turn.get(number, 0)
         said = {"stop_reason": reason, "seconds": watch.seconds, "usage": finish.usage_json(usage)}
         record.event("turn_finished", said, **live.place)
         record.tell(ev.TurnFinished, stop_reason=reason, seconds=watch.seconds, n_tool_calls=used, **where)
     if failure := await rollout.models.turn_failure(live):
         raise failure
     finish.add_usage(rollout, role, usage)
-    return TurnRecord(scene, role, number, prompt, outcome, _Slice(record, before), used, usage)
+    return TurnRecord(scene, role, number, prompt, outcome, _Slice(record, before, number), used, usage)
 
 
 class _Slice(Sequence[Mapping[str, Any]]):
     """A turn's events, read back only when a driver looks at them."""
 
-    def __init__(self, record: Record, since: int) -> None:
-        self._record, self._since, self._until = record, since, record.log.count
+    def __init__(self, record: Record, since: int, turn: int) -> None:
+        self._record, self._since, self._until, self._turn = record, since, record.log.count, turn
 
     def __len__(self) -> int:
-        return self._until - self._since
+        return len(self._read())
 
     def __getitem__(self, index: Any) -> Any:
-        return [e for e in self._record.slice(self._since) if e["seq"] <= self._until][index]
+        return self._read()[index]
+
+    def _read(self) -> list[Mapping[str, Any]]:
+        events = self._record.slice(self._since)
+        return [e for e in events if e["seq"] <= self._until and e.get("turn") == self._turn]

@@ -11,6 +11,7 @@ from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import ErrorKind
 from benchflow_core.results.certified import is_certified
 from benchflow_core.rollout import prepare
+from benchflow_core.rollout.state import held
 from benchflow_core.verify import Verdict, VerifyRequest, soft_verify, verify
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
         if rollout.step is None
         else rollout.record.dir.steps / rollout.step.name / "verifier"
     )
-    verdict = await verify(verify_request(rollout, target))
+    request = verify_request(rollout, target)
+    if (kept := await rollout.keeper.capture()) is not None:
+        provider, box = held(request.provider, request.sandbox, kept)
+        request = replace(request, provider=provider, sandbox=box)
+    verdict = await verify(request)
     rollout.host.redactor.tree(target)
     if verdict.error is not None and not rollout.plan.task.path.is_dir():
         raise prepare.disappeared(rollout)
@@ -86,6 +91,10 @@ def _as_json(value: Any) -> dict[str, Any]:
 async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
     rollout.record.event("soft_verify_started")
     target = rollout.host.work_dir / f"{rollout.name}-soft-{rollout.turn}"
-    verdict = await soft_verify(verify_request(rollout, target))
+    await rollout.logins.withdraw(forget=False)
+    try:
+        verdict = await soft_verify(verify_request(rollout, target))
+    finally:
+        await rollout.logins.restore()
     rollout.record.event("soft_verify_finished", {"rewards": verdict.rewards, "error": verdict.error})
     return verdict

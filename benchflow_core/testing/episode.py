@@ -29,6 +29,7 @@ class RecordedEpisode:
     def __init__(self, *, passes: bool, hangs: bool = False) -> None:
         self.prompts: list[tuple[str, str]] = []
         self.rewards: list[float] = []
+        self.notes: list[tuple[str, Mapping[str, Any]]] = []
         self._passes = passes
         self._hangs = hangs
 
@@ -43,6 +44,10 @@ class RecordedEpisode:
     @property
     def sandbox(self) -> Sandbox:
         pytest.skip("the driver needs a box")
+
+    @property
+    def workdir(self) -> str:
+        return "/app"
 
     async def prompt(
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
@@ -64,6 +69,12 @@ class RecordedEpisode:
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None
     ) -> None:
         self.rewards.append(value)
+
+    def note(self, kind: str, data: Mapping[str, Any]) -> None:
+        self.notes.append((kind, data))
+
+    def report(self, data: Mapping[str, Any]) -> None:
+        self.notes.append(("report", data))
 
     async def model(self, purpose: str) -> ModelEndpoint:
         pytest.skip(f"the driver needs a model: {purpose}")

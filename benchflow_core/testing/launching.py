@@ -97,6 +97,7 @@ async def open_agent(box: Sandbox, spec: AgentSpec, context: AgentContext, folde
         model=context.model,
         stderr_log=folder / "stderr.log",
         session_meta=launch.session_meta,
+        session_mode=launch.session_mode,
     )
     return Opened(await open_session(process, options), events, companions)
 

@@ -1,4 +1,6 @@
-"""What the relay adds to a model call: beside the same call made directly, against the local model, in one run."""
+"""What gateways add to a model call: beside the same call made directly, against the local model, in one run.
+
+LiteLLM is measured where its environment is installed (`scripts/litellm_env.sh`)."""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +25,28 @@ KEYS = 100
 LITELLM = 56.0
 """Requests per second of one LiteLLM worker, as measured for this project."""
 
-RELAY = """
-import asyncio, json, sys
+GATEWAY = """
+import asyncio, json, os, sys, time
+from importlib import import_module
 from pathlib import Path
 from benchflow_core.contracts import GatewayContext, KeyRequest, ModelTarget
-from benchflow_gateway_relay.relay import Relay
 
 async def main():
-    relay = Relay(GatewayContext(Path(sys.argv[2]), {"KEY": "sk-provider"}))
+    module, name = sys.argv[3].split(":")
+    env = {"KEY": "sk-provider", **{k: v for k, v in os.environ.items() if k in ("PATH", "HOME") or "BENCHFLOW" in k}}
+    gateway = getattr(import_module(module), name)(GatewayContext(Path(sys.argv[2]), env))
     target = ModelTarget("local-model", "local", "chat", sys.argv[1] + "/v1", ("KEY",))
     while line := await asyncio.to_thread(sys.stdin.readline):
-        keys = [await relay.issue(KeyRequest("r", "agent", (target,), "chat")) for _ in range(int(line))]
-        print(json.dumps([keys[0].endpoint.port, [key.secret for key in keys]]), flush=True)
-    await relay.close()
+        began = time.perf_counter()
+        keys = [await gateway.issue(KeyRequest("r", "agent", (target,), "chat")) for _ in range(int(line))]
+        worker = gateway.pool.workers[0].pid if hasattr(gateway, "pool") else os.getpid()
+        seconds = time.perf_counter() - began
+        print(json.dumps([keys[0].endpoint.port, [key.secret for key in keys], worker, seconds]), flush=True)
+    await gateway.close()
 
 asyncio.run(main())
 """
+RELAY, TRANSLATOR = "benchflow_gateway_relay.relay:Relay", "benchflow_service_litellm.gateway:Translator"
 
 
 @dataclass
@@ -46,8 +54,10 @@ class Side:
     """A server and a way to ask it."""
 
     pid: int
+    """Of the process whose processor time and memory count."""
     url: str
     keys: list[str]
+    started_in: float = 0.0
 
 
 def prompt(stream: bool, words: str = "[[fake:say text=a-short-answer-of-a-few-words]]") -> bytes:
@@ -64,22 +74,25 @@ def prompt(stream: bool, words: str = "[[fake:say text=a-short-answer-of-a-few-w
 
 
 @contextmanager
-def sides() -> Iterator[tuple[Side, Side, subprocess.Popen[str]]]:
-    """The model, the relay in front of it, and the relay's process: one process each."""
-    model = _start("-m", "benchflow_testing", "--log-limit", "1")
+def model() -> Iterator[Side]:
+    """The local model, in a process of its own."""
+    process = _start("-m", "benchflow_testing", "--log-limit", "1")
+    try:
+        assert process.stdout is not None
+        yield Side(process.pid, f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}", ["any"])
+    finally:
+        _end(process)
+
+
+@contextmanager
+def gateway(kind: str, direct: Side) -> Iterator[tuple[Side, subprocess.Popen[str]]]:
+    """A gateway in front of it, likewise, and its process."""
     with tempfile.TemporaryDirectory(prefix="benchflow-perf-") as folder:
-        relay = None
+        process = _start("-c", GATEWAY, direct.url, folder, kind)
         try:
-            assert model.stdout is not None
-            base = f"http://127.0.0.1:{json.loads(model.stdout.readline())['port']}"
-            relay = _start("-c", RELAY, base, folder)
-            port, keys = issue(relay, 1)
-            yield Side(model.pid, base, ["any"]), Side(relay.pid, f"http://127.0.0.1:{port}", keys), relay
+            yield issue(process, 1), process
         finally:
-            for process in (relay, model):
-                if process is not None:
-                    process.terminate()
-                    process.wait()
+            _end(process)
 
 
 def _start(*args: str) -> subprocess.Popen[str]:
@@ -87,12 +100,17 @@ def _start(*args: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, *args], stdin=pipe, stdout=pipe, text=True)
 
 
-def issue(relay: subprocess.Popen[str], count: int) -> tuple[int, list[str]]:
-    assert relay.stdin is not None and relay.stdout is not None
-    relay.stdin.write(f"{count}\n")
-    relay.stdin.flush()
-    port, keys = json.loads(relay.stdout.readline())
-    return int(port), list(keys)
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    process.wait()
+
+
+def issue(process: subprocess.Popen[str], count: int) -> Side:
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(f"{count}\n")
+    process.stdin.flush()
+    port, keys, pid, seconds = json.loads(process.stdout.readline())
+    return Side(int(pid), f"http://127.0.0.1:{port}", list(keys), float(seconds))
 
 
 async def latencies(side: Side, body: bytes, count: int, parallel: int) -> tuple[list[float], float]:
@@ -118,65 +136,61 @@ async def latencies(side: Side, body: bytes, count: int, parallel: int) -> tuple
         return sorted(found), time.perf_counter() - began
 
 
-def added(direct: Side, relay: Side, stream: bool, runs: int) -> list[Measure]:
-    """The best of several runs of each side, in turns: a busy moment is not the relay's."""
+def added(direct: Side, gateway: Side, stream: bool, runs: int, count: int, limit: float | None) -> list[Measure]:
+    """The best of several runs of each side, in turns: a busy moment is not the gateway's."""
     body = prompt(stream)
-    found: dict[str, list[list[float]]] = {"direct": [], "relay": []}
+    found: dict[str, list[list[float]]] = {"direct": [], "gateway": []}
     for _ in range(runs):
-        found["direct"].append(asyncio.run(latencies(direct, body, REQUESTS, 1))[0])
-        found["relay"].append(asyncio.run(latencies(relay, body, REQUESTS, 1))[0])
+        found["direct"].append(asyncio.run(latencies(direct, body, count, 1))[0])
+        found["gateway"].append(asyncio.run(latencies(gateway, body, count, 1))[0])
 
     def best(name: str, share: float) -> float:
         return min(_at(values, share) for values in found[name]) * 1000
 
     kind = "streamed" if stream else "whole"
-    middle, high = (best("relay", share) - best("direct", share) for share in (0.5, 0.99))
+    middle, high = (best("gateway", share) - best("direct", share) for share in (0.5, 0.99))
     detail = f"direct {best('direct', 0.5):.2f} ms, {len(body)} byte requests"
     return [
-        Measure(f"added latency, {kind}, p50", middle, "ms", 2.0, detail),
+        Measure(f"added latency, {kind}, p50", middle, "ms", limit, detail),
         Measure(f"added latency, {kind}, p99", high, "ms", None, f"direct {best('direct', 0.99):.2f} ms"),
     ]
 
 
-def throughput(direct: Side, relay: Side) -> list[Measure]:
-    """Requests per second of the relay's own processor time: what a core of its own would carry."""
-    body, count = prompt(False), REQUESTS * 10
+def throughput(direct: Side, gateway: Side, count: int, runs: int = 3) -> tuple[float, Measure]:
+    """Requests per second of the gateway's own processor time: what a core of its own would carry."""
+    body = prompt(False)
     _, plain = asyncio.run(latencies(direct, body, count, PARALLEL))
     spent, through = float("inf"), float("inf")
-    for _ in range(3):
-        before = cpu_of(relay.pid)
-        _, seconds = asyncio.run(latencies(relay, body, count, PARALLEL))
-        spent, through = min(spent, cpu_of(relay.pid) - before), min(through, seconds)
-    per_second = count / spent
+    for _ in range(runs):
+        before = cpu_of(gateway.pid)
+        _, seconds = asyncio.run(latencies(gateway, body, count, PARALLEL))
+        spent, through = min(spent, cpu_of(gateway.pid) - before), min(through, seconds)
     detail = f"{count / through:.0f}/s beside model and client, direct {count / plain:.0f}/s"
-    return [
-        Measure("requests per second and core", per_second, "/s", None, detail),
-        Measure("LiteLLM's share of that", LITELLM / per_second, "x", 0.1, f"{LITELLM:.0f}/s per worker"),
-    ]
+    return count / spent, Measure("requests per second and core", count / spent, "/s", None, detail)
 
 
-async def _hold(relay: Side, keys: Sequence[str], body: bytes) -> int:
-    """Memory of the relay, in kB, while every key has a stream open."""
+async def _hold(gateway: Side, keys: Sequence[str], body: bytes) -> int:
+    """Memory of the gateway, in kB, while every key has a stream open."""
     import aiohttp
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         open_: list[Any] = []
         for key in keys:
             headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-            response = await http.post(f"{relay.url}/v1/chat/completions", data=body, headers=headers)
+            response = await http.post(f"{gateway.url}/v1/chat/completions", data=body, headers=headers)
             await response.content.readany()
             open_.append(response)
-        held = memory_of(relay.pid)
+        held = memory_of(gateway.pid)
         for response in open_:
             response.close()
     return held
 
 
-def memory(relay: Side, process: subprocess.Popen[str]) -> list[Measure]:
-    before = memory_of(relay.pid)
-    _, keys = issue(process, KEYS)
-    idle = (memory_of(relay.pid) - before) / KEYS
-    held = asyncio.run(_hold(relay, keys, prompt(True, "[[fake:slow]]")))
+def memory(gateway: Side, process: subprocess.Popen[str]) -> list[Measure]:
+    before = memory_of(gateway.pid)
+    keys = issue(process, KEYS).keys
+    idle = (memory_of(gateway.pid) - before) / KEYS
+    held = asyncio.run(_hold(gateway, keys, prompt(True, "[[fake:slow]]")))
     busy = (held - before) / KEYS
     return [
         Measure("memory per idle rollout", max(idle, 0.0), "kB", 2048.0),
@@ -187,9 +201,32 @@ def memory(relay: Side, process: subprocess.Popen[str]) -> list[Measure]:
 
 
 def measure(runs: int) -> list[Measure]:
-    with sides() as (direct, relay, process):
-        found = [m for stream in (False, True) for m in added(direct, relay, stream, runs)]
-        return [*found, *throughput(direct, relay), *memory(relay, process)]
+    with model() as direct:
+        with gateway(RELAY, direct) as (relay, process):
+            found = [Measure("relay: start", relay.started_in * 1000, "ms", None, "once per job")]
+            passing = [m for stream in (False, True) for m in added(direct, relay, stream, runs, REQUESTS, 2.0)]
+            found += _named("relay", passing)
+            rate, measured = throughput(direct, relay, REQUESTS * 10)
+            found += _named("relay", [measured, *memory(relay, process)])
+        translated = _litellm(direct)
+        share = Measure("LiteLLM's share of the relay's rate", LITELLM / rate, "x", 0.1, f"{LITELLM:.0f}/s per worker")
+        return [*found, share, *translated]
+
+
+def _litellm(direct: Side) -> list[Measure]:
+    from benchflow_service_litellm.environment import Environment
+
+    if not Environment.of_process().installed:
+        return []
+    with gateway(TRANSLATOR, direct) as (litellm, process):
+        found = [Measure("start", litellm.started_in * 1000, "ms", None, "once per job")]
+        found += [m for stream in (False, True) for m in added(direct, litellm, stream, 1, REQUESTS // 3, None)]
+        found += [throughput(direct, litellm, REQUESTS, runs=1)[1], *memory(litellm, process)]
+        return _named("litellm", found)
+
+
+def _named(name: str, measures: Sequence[Measure]) -> list[Measure]:
+    return [replace(one, name=f"{name}: {one.name}") for one in measures]
 
 
 def cpu_of(pid: int) -> float:

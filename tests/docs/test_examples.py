@@ -52,8 +52,9 @@ def test_the_console_session_of_the_readme(place):
     assert masked("\n".join([*notes, done.stdout])) == masked(shown)
 
 
-def test_the_python_of_the_readme(place):
-    [code] = blocks("README.md", "python")
+@pytest.mark.parametrize("page", ["README.md", "docs/scenes.md"])
+def test_the_python_of_a_page(place, page):
+    [code] = blocks(page, "python")
     done = run([sys.executable, "-c", code], place)
     assert done.returncode == 0, done.stderr
     expected = re.findall(r"print\(.*?# (.*)", code)

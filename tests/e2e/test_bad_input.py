@@ -151,7 +151,7 @@ def test_config_files_say_where_the_mistake_is(tmp_path):
     with pytest.raises(ConfigurationError, match="line 6: unknown field 'agnt', did you mean 'agent'"):
         load_rollout(path)
     path.write_text(textwrap.dedent("task_dir: x\ntimeout: soon\n"))
-    with pytest.raises(ConfigurationError, match="line 2: 'timeout' must be a int or a float"):
+    with pytest.raises(ConfigurationError, match="line 2: 'timeout' must be a number, not 'soon'"):
         load_rollout(path)
     path.write_text("a: " + "[" * 5000)
     with pytest.raises(ConfigurationError, match="nested too deeply"):

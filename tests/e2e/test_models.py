@@ -3,71 +3,8 @@
 from __future__ import annotations
 
 import json
-import textwrap
 
-import pytest
-
-PROGRAM = r"""
-import json, os, subprocess, sys, urllib.request
-
-def send(message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-
-def ask(prompt):
-    body = {"model": os.environ["MODEL"], "messages": [{"role": "user", "content": prompt}],
-            "tools": [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object",
-                       "properties": {"command": {"type": "string"}}, "required": ["command"]}}}]}
-    request = urllib.request.Request(os.environ["BASE"] + "/v1/chat/completions", json.dumps(body).encode(),
-        {"content-type": "application/json", "authorization": "Bearer " + os.environ["MODEL_KEY"]})
-    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
-
-for line in sys.stdin:
-    message = json.loads(line)
-    method, number = message.get("method"), message.get("id")
-    if method == "initialize":
-        send({"id": number, "result": {"protocolVersion": 1, "agentCapabilities": {}, "authMethods": []}})
-    elif method == "session/new":
-        send({"id": number, "result": {"sessionId": "s"}})
-    elif method == "session/prompt":
-        try:
-            answer = ask(message["params"]["prompt"][0]["text"])
-            for call in answer.get("tool_calls") or ():
-                subprocess.run(["sh", "-c", json.loads(call["function"]["arguments"])["command"]])
-        except Exception:
-            pass  # like several real agents: a failed model call is not mentioned
-        send({"id": number, "result": {"stopReason": "end_turn"}})
-"""
-PLUGIN = """
-from pathlib import Path
-from benchflow_core.contracts import AgentSpec, Launch, Layer, Runtime
-from benchflow_core.hookspecs import hookimpl
-
-PROGRAM = (Path(__file__).parent / "program.txt").read_bytes()
-
-def prepare(context):
-    env = {"BASE": context.endpoint.base_url, "MODEL": context.endpoint.model, "MODEL_KEY": context.endpoint.key}
-    return Launch(argv=(context.runtimes["python"], f"{context.prefix}/agent.py"), env=env)
-
-@hookimpl
-def benchflow_agent():
-    layer = Layer(key="somebodys-agent@1.0", prefix="/opt/benchflow/agents/somebodys", files={"agent.py": PROGRAM})
-    return AgentSpec(summary="asks once, does what it is told", prepare=prepare, layers=(layer,),
-                     runtimes=(Runtime("python", "3.8"),), wires=("chat",), errors_are_silent=True)
-"""
 PROVIDER_KEY = "sk-provider-key-that-must-stay-outside"
-
-
-@pytest.fixture
-def somebodys(tmp_path, local_model):
-    """The agent's distribution, and a provider it is to use."""
-    site = tmp_path / "site"
-    info = site / "somebodys_agent-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-agent\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[benchflow.agents]\nsomebodys = somebodys_plugin\n")
-    (site / "somebodys_plugin.py").write_text(textwrap.dedent(PLUGIN))
-    (site / "program.txt").write_text(PROGRAM)
-    return {"PYTHONPATH": str(site), "OPENAI_BASE_URL": f"{local_model.base_url}/v1", "OPENAI_API_KEY": PROVIDER_KEY}
 
 
 def test_a_model_driven_agent_from_end_to_end(bench, examples, somebodys, local_model, result_of):
@@ -116,3 +53,33 @@ def test_what_is_missing_is_said_before_anything_starts(bench, examples, somebod
     unknown = bench("eval", "create", "-t", task, "-a", "somebodys", "-m", "opnai/m", more=somebodys)
     assert unknown.code == 1 and "openai" in unknown.err
     assert not (tmp_path / "jobs").exists()
+
+
+def test_a_refused_key_stops_a_fleet_before_it_starts(bench, examples, somebodys, local_model, name, tmp_path):
+    local_model.key = "another-key"
+    args = ["-t", examples / "hello-file", "-a", "somebodys", "-e", name("local"), "-m", "openai/m", "--trials", "3"]
+    done = bench("eval", "create", *args, more=somebodys)
+    assert done.code == 1 and "key" in done.err and "401" in done.err
+    assert not list((tmp_path / "jobs").rglob("result.json")) and len(local_model.log) == 1
+
+
+def test_a_cap_ends_what_an_agent_may_use(bench, examples, somebodys, local_model, name, result_of):
+    local_model.script("work", [{"text": "I do it.", "tools": [{"name": "bash", "args": {"command": "true"}}]}])
+    args = ["-t", examples / "hello-file", "-a", "somebodys", "-e", name("local"), "-m", "openai/m", "--retries", "0"]
+    prompts = ["--prompt", "[[fake:work]]", "--prompt", "[[fake:work]] again"]
+    done = bench("eval", "create", *args, *prompts, "--max-rollout-tokens", "1", more=somebodys)
+    result = result_of()
+    assert done.code == 1 and len(local_model.log) == 1
+    assert result["error_info"]["details"]["error_type"] == "budget" and not result["error_info"]["retryable"]
+
+
+def test_tokens_that_nobody_reported_fail_a_rollout_that_requires_them(
+    bench, examples, somebodys, local_model, name, result_of
+):
+    work = {"name": "bash", "args": {"command": "echo 'Hello, Ada!' > /app/hello.txt"}}
+    local_model.script("silent", [{"text": "I do it.", "tools": [work], "no_usage": True}])
+    args = ["-t", examples / "hello-file", "-a", "somebodys", "-e", name("local"), "-m", "openai/m", "--retries", "0"]
+    done = bench("eval", "create", *args, "--prompt", "[[fake:silent]]", "--usage-tracking", "required", more=somebodys)
+    result = result_of()
+    assert done.code == 1 and result["rewards"] is None
+    assert result["error_info"]["kind"] == "provider" and "not all reported" in result["error"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchflow_core.evaluation.config import RetryConfig
+from benchflow_core.evaluation.metrics import mixed_lines
 from benchflow_core.evaluation.summary import summarize
 from benchflow_core.rollout.result import outcome_of
 
@@ -65,3 +66,63 @@ def test_nothing_scored_is_no_score():
 def test_waits_grow_up_to_their_limit():
     retry = RetryConfig(max_retries=5, wait_multiplier=2.0, min_wait_sec=1.0, max_wait_sec=3.0)
     assert [retry.wait(n) for n in (1, 2, 3, 4)] == [1.0, 2.0, 3.0, 3.0]
+
+
+def rollout(task, reward, **more):
+    given = result(None if reward is None else {"reward": reward}, error="lost" if reward is None else None)
+    return {**given, "task_name": task, **more}
+
+
+def test_a_score_carries_its_error_its_interval_and_why_rollouts_are_missing():
+    rows = [rollout(f"t{n}", float(n < 6)) for n in range(10)] + [rollout("x", None)]
+    total = summarize("job", rows, 13, 1.0, None)
+    data = total.to_json({})
+    assert data["score_error"] == pytest.approx((0.6 * 0.4 / 9) ** 0.5)
+    assert data["score_interval"] == pytest.approx((0.3127, 0.8318), abs=1e-4)
+    assert data["unscored_by_kind"] == {"infrastructure": 1, "not-run": 2}
+    assert data["unscored"] == 3 and data["coverage"] == pytest.approx(10 / 13)
+
+
+def test_trials_give_pass_at_k_and_name_flaky_tasks():
+    rows = (
+        [rollout("sure", 1.0)] * 4 + [rollout("never", 0.0)] * 4 + [rollout("maybe", r) for r in (1.0, 0.0, 0.0, 0.0)]
+    )
+    data = summarize("job", rows, 12, 1.0, None).to_json({})
+    assert {k: v["value"] for k, v in data["pass_at_k"].items()} == pytest.approx({"1": 5 / 12, "2": 0.5, "4": 2 / 3})
+    assert {k: v["value"] for k, v in data["pass_hat_k"].items()} == pytest.approx(
+        {"1": 5 / 12, "2": 1 / 3, "4": 1 / 3}
+    )
+    assert data["flaky_tasks"] == [{"task": "maybe", "passed": 1, "scored": 4}]
+
+
+def test_what_is_mixed_into_one_mean_is_scored_apart_and_said():
+    rows = [
+        rollout("a", 1.0),
+        rollout("b", 0.0, image_fidelity="substituted"),
+        rollout("c", 1.0, verifier_isolation="shared"),
+    ]
+    total = summarize("job", rows, 3, 1.0, None)
+    assert {k: (v["passed"], v["scored"]) for k, v in total.strata.items()} == {
+        "exact image, fresh verifier": (1, 1),
+        "exact image, shared verifier": (1, 1),
+        "substituted image, fresh verifier": (0, 1),
+    }
+    said = "\n".join(mixed_lines(total))
+    assert "image fidelity differs" in said and "verifier isolation differs" in said
+    assert mixed_lines(summarize("job", rows[:1], 1, 1.0, None)) == []
+
+
+def test_arms_are_scored_apart_and_their_trials_are_not_taken_for_the_same():
+    rows = [rollout("a", 1.0, agent="x"), rollout("a", 0.0, agent="y"), rollout("a", 1.0, agent="y")]
+    total = summarize("job", rows, 3, 1.0, None)
+    assert {name: (arm.passed, arm.total) for name, arm in total.arms.items()} == {"x": (1, 1), "y": (1, 2)}
+    assert total.at_k() == {"pass_at_k": {}, "pass_hat_k": {}}
+    assert total.flaky() == [{"task": "a", "passed": 1, "scored": 2, "arm": "y"}]
+    assert "2 arms are in this one score" in " ".join(mixed_lines(total))
+
+
+def test_unknown_usage_is_not_zero():
+    known = {"agent_result": {"total_tokens": 10, "cost_usd": None}, "n_skill_invocations": 2}
+    data = summarize("job", [rollout("a", 1.0, **known), rollout("b", 1.0)], 2, 1.0, None).to_json({})
+    assert data["total_tokens"] == 10 and data["total_tokens_known"] == 1 and "total_cost_usd" not in data
+    assert data["total_skill_invocations"] == 2 and data["avg_skill_invocations"] == 1.0

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from benchflow_core.contracts import BoxInfo, HostEndpoint
 from benchflow_core.gateway import Models
-from benchflow_core.plugins import registry
+from benchflow_core.plugins import Policy, Registry, registry
 
 
 class HostProcess:
@@ -110,8 +110,9 @@ def model_env(local_model: Any) -> dict[str, str]:
 async def open_models(tmp_path: Path) -> AsyncIterator[Callable[[Mapping[str, str]], Models]]:
     opened: list[Models] = []
 
-    def make(env: Mapping[str, str], **options: Any) -> Models:
-        opened.append(Models(registry(), env, lambda: tmp_path, **options))
+    def make(env: Mapping[str, str], *, without: Sequence[str] = (), **options: Any) -> Models:
+        plugins = Registry(Policy(blocked=tuple(without))) if without else registry()
+        opened.append(Models(plugins, env, lambda: tmp_path, **options))
         return opened[-1]
 
     yield make

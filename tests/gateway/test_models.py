@@ -21,7 +21,15 @@ from benchflow_core.errors import (
     ProviderRateLimited,
     UnknownModel,
 )
-from benchflow_core.gateway import Models, failure_of, probe, turn_failure, turn_verdict, write_llm_trajectory
+from benchflow_core.gateway import (
+    GatewayUse,
+    Models,
+    failure_of,
+    probe,
+    turn_failure,
+    turn_verdict,
+    write_llm_trajectory,
+)
 from benchflow_core.results.redact import Redactor
 
 PYTHON = {"python": sys.executable}
@@ -70,17 +78,20 @@ async def test_the_gateway_is_opened_once_and_keys_are_apart(models: Models) -> 
     assert (await ask(one.endpoint, "hello"), await ask(two.endpoint, "hello")) == (401, 200)
 
 
-async def test_no_gateway_that_carries_it_is_said(models: Models, open_models: Any, model_env: Any) -> None:
+TRANSLATORS = ("benchflow-service-litellm",)
+
+
+async def test_no_gateway_that_carries_it_is_said(open_models: Any, model_env: Any) -> None:
+    models = open_models(model_env, without=TRANSLATORS)
     with pytest.raises(ConfigurationError) as caught:
         models.plan("anthropic/claude-x", ("chat",))
     said = str(caught.value)
     assert "carries an agent that speaks chat to 'anthropic/claude-x', which speaks messages" in said
-    vertex = open_models({"GOOGLE_CLOUD_PROJECT": "p"})
+    vertex = open_models({"GOOGLE_CLOUD_PROJECT": "p"}, without=TRANSLATORS)
     with pytest.raises(ConfigurationError, match="a login of kind 'adc'"):
         vertex.plan("google-vertex/x", ("chat",))
-    named = open_models(model_env, gateway="nothing-like-it")
     with pytest.raises(ConfigurationError, match="nothing-like-it"):
-        named.plan(MODELS["chat"], ("chat",))
+        open_models(model_env).plan(MODELS["chat"], ("chat",), use=GatewayUse(gateway="nothing-like-it"))
 
 
 async def test_auxiliary_models_are_opened_with_the_main_one(models: Models) -> None:
@@ -205,19 +216,20 @@ def test_a_turn_fails_only_when_every_call_did() -> None:
 
 
 async def test_a_turn_is_judged_by_what_came_since_the_last_one() -> None:
-    async def stream() -> Any:
-        for one in (exchange(), exchange(529, "provider_error"), exchange(200), exchange(500, "provider_error")):
+    async def stream(since: int = 0) -> Any:
+        found = (exchange(), exchange(529, "provider_error"), exchange(200), exchange(500, "provider_error"))
+        for one in found[since:]:
             yield one
 
     def all_count(_: Exchange) -> bool:
         return True
 
-    assert await turn_verdict(stream(), 0, all_count) == (None, 4)
-    failure, count = await turn_verdict(stream(), 3, all_count)
-    assert failure is not None and failure.details["status"] == 500 and count == 4
-    failure, _ = await turn_verdict(stream(), 1, lambda e: e.status != 200)
+    assert await turn_verdict(stream(), all_count) == (None, 4)
+    failure, count = await turn_verdict(stream(3), all_count)
+    assert failure is not None and failure.details["status"] == 500 and count == 1
+    failure, _ = await turn_verdict(stream(1), lambda e: e.status != 200)
     assert failure is not None and failure.details["failed_requests"] == 2
-    assert await turn_verdict(stream(), 4, all_count) == (None, 4)
+    assert await turn_verdict(stream(4), all_count) == (None, 0)
 
 
 async def test_the_trajectory_is_complete_and_holds_no_secret(models: Models, tmp_path: Path, local_model: Any) -> None:
@@ -227,16 +239,21 @@ async def test_the_trajectory_is_complete_and_holds_no_secret(models: Models, tm
     await ask(issued.endpoint, "hello")
     path = tmp_path / "trajectory" / "llm_trajectory.jsonl"
 
-    def purpose(exchange: Exchange) -> str:
-        return "agent" if exchange.status == 200 else str(1 / 0)
+    def purpose(exchange: Exchange, role: str) -> str:
+        return role if exchange.status == 200 else str(1 / 0)
+
+    async def placed() -> Any:
+        async for exchange in models.exchanges(issued):
+            yield exchange, {"role": "agent", "turn": 1}
 
     redactor = Redactor([issued.key.secret, local_model.key])
-    assert await write_llm_trajectory(path, models.exchanges(issued), purpose, redactor) == 2
+    assert await write_llm_trajectory(path, placed(), purpose, redactor) == 2
     text = path.read_text()
     assert issued.key.secret not in text and local_model.key not in text
     first, second = map(json.loads, text.splitlines())
     assert first["request"]["body"]["messages"][0]["content"] == "my key is [redacted]"
     assert first["response"]["status_code"] == 200 and first["usage"]["input_tokens"] > 0
+    assert first["metadata"]["turn"] == 1
     assert first["metadata"]["call_purpose"] == "agent" and first["metadata"]["request_model"] == "local-model"
     assert second["error"] == {"type": "provider_error", "message": "HTTP 500: boom"}
     assert second["metadata"]["call_purpose"] == "unknown"

@@ -21,7 +21,7 @@ def task(tmp_path):
 
 
 def plan(task, env=None, **settings):
-    return make_plan(RolloutConfig(task, **{"agent": "oracle", **settings}), registry(), env or {})
+    return make_plan(RolloutConfig(task, **{"agent": "oracle", "sandbox": "local", **settings}), registry(), env or {})
 
 
 def append(task, text):

@@ -29,10 +29,13 @@ from benchflow_core.contracts import (
 )
 from benchflow_core.plugins import registry
 from benchflow_core.task import load_task
+from benchflow_core.testing.host import eventually
 from benchflow_core.verify import Verdict, VerifyRequest, verify
 from benchflow_core.verify.contents import read_text
 
 SANDBOX = os.environ.get("BENCHFLOW_TEST_SANDBOX", "local")
+BASE = os.environ.get("BENCHFLOW_TEST_BASE")
+"""An image with Python, git and curl, for sandboxes that take FROM at its word."""
 CHECK_ANSWER = """#!/bin/bash
 if [ "$(cat /app/answer.txt 2>/dev/null)" = 42 ]; then echo 1 > /logs/verifier/reward.txt
 else echo 0 > /logs/verifier/reward.txt; fi
@@ -63,6 +66,14 @@ class Arena:
         return [
             lease.id async for lease in self.spec.list_leases() if lease.kind == kind and mine <= lease.labels.items()
         ]
+
+    async def images_become(self, wanted: list[str]) -> bool:
+        """A snapshot that is no longer needed may take a moment to go."""
+
+        async def so() -> bool:
+            return await self.leases("image") == wanted
+
+        return await eventually(so)
 
     def task(self, tests: Mapping[str, str], *, instruction: str = "Do it.", options: str = "") -> Task:
         self.count += 1
@@ -207,7 +218,9 @@ async def arena(workshop: Path, tmp_path_factory: pytest.TempPathFactory) -> Asy
     labels = {"arena": secrets.token_hex(4)}
     provider = spec.open(SandboxContext(folder / "work", folder / "cache", labels=labels, env=dict(os.environ)))
     try:
-        request = ImageRequest(context=workshop, dockerfile=workshop / "Dockerfile", allow_substitute=True)
+        request = ImageRequest(
+            context=workshop, dockerfile=workshop / "Dockerfile", allow_substitute=True, base_override=BASE
+        )
         yield Arena(provider, await provider.prepare(request), capabilities, folder, spec, labels)
     finally:
         await provider.close()

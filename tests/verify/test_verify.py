@@ -296,7 +296,7 @@ async def test_a_verifier_without_a_box_gets_none(arena: Any) -> None:
     async with arena.agent("true") as box:
         before = await arena.leases("image")
         verdict = await verify(arena.request(task, box, verifier=_loaded(judge, needs_box=False)))
-        assert verdict.rewards == {"reward": 0.7} and await arena.leases("image") == before
+        assert verdict.rewards == {"reward": 0.7} and await arena.images_become(before)
 
 
 async def test_a_verifier_that_crashes_is_a_verifier_error(arena: Any) -> None:
@@ -345,7 +345,7 @@ async def test_cancelling_leaves_nothing(arena: Any) -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert len(await arena.leases("box")) == 1 and await arena.leases("image") == before
+        assert len(await arena.leases("box")) == 1 and await arena.images_become(before)
     assert await arena.leases("box") == []
 
 
@@ -353,7 +353,7 @@ async def test_verifications_leave_no_snapshot(arena: Any) -> None:
     before = await arena.leases("image")
     await arena.play("true", ONE)
     await arena.play("true", "#!/bin/bash\nexit 1\n")
-    assert (await arena.leases("box"), await arena.leases("image")) == ([], before)
+    assert await arena.leases("box") == [] and await arena.images_become(before)
 
 
 async def test_descriptors_do_not_pile_up(arena: Any) -> None:

@@ -15,12 +15,33 @@ _HERE: Final = "benchflow_core.cli.eval"
 TABLE: Final[dict[str, Lazy]] = {
     "create": (f"{_HERE}.create:create", "Run one task or a folder of them, and score the agent."),
     "run": (f"{_HERE}.create:create", "The same as create."),
-    "list": (f"{_HERE}.list:list_jobs", "Finished jobs below a folder."),
+    "list": (f"{_HERE}.list:list_jobs", "Jobs below a folder."),
+    "show": (f"{_HERE}.show:show", "What a job or a rollout says."),
     "metrics": (f"{_HERE}.metrics:metrics", "Aggregate every finished rollout below a folder."),
+    "compare": (f"{_HERE}.compare:compare", "Compare jobs or arms, paired by task."),
+    "score": (f"{_HERE}.score:score", "Verify finished rollouts again, without the agent."),
+    "export": (f"{_HERE}.export:export", "Pack a job for a colleague, or write it in another format."),
+    "import": (f"{_HERE}.import_:import_bundle", "Unpack a job that was exported as a bundle."),
+    "resume": (f"{_HERE}.resume:resume", "Run what a job has not finished."),
+    "retry": (f"{_HERE}.retry:retry", "Run once more what a job could not score."),
+    "extend": (f"{_HERE}.extend:extend", "Add trials to a job."),
+    "attach": (f"{_HERE}.attach:attach", "Watch a job that runs in the background."),
+    "stop": (f"{_HERE}.stop:stop", "Stop a job that runs in the background."),
+    "shell": (f"{_HERE}.shell:shell", "Look into the files that a rollout left."),
     "reproduce": (f"{_HERE}.reproduce:reproduce", "Repeat a rollout from its lock.json alone."),
 }
 
 
-@click.group("eval", cls=LazyGroup, table=TABLE)
+class EvalGroup(LazyGroup):
+    """`benchflow eval -t …`, without a command, is the older spelling of create."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {spelling for param in self.get_params(ctx) for spelling in param.opts}
+        if args and args[0].startswith("-") and args[0] not in own:
+            args = ["create", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("eval", cls=EvalGroup, table=TABLE)
 def eval_group() -> None:
     """Run evaluations and look at their results."""

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchflow_core.cli.options import key_values, options, rollout_options
+from benchflow_core.cli.options import key_values, names, options, rollout_options, task_options, typed
+from benchflow_core.cli.options_gateway import gateway_options
+from benchflow_core.cli.options_scheduling import scheduling_options, take_scheduling
 from benchflow_core.cli.ui import Ui
 from benchflow_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from benchflow_core.evaluation import EvaluationConfig, EvaluationResult
+    from benchflow_core.evaluation.yaml import JobSpec
 
-__all__ = ["create", "job_json"]
+__all__ = ["create"]
+
+_LISTS = ("agent", "model", "skill_mode", "include_tasks", "exclude_tasks", "allow_env", "services")
+_TABLES = {
+    "agent_env": "--agent-env",
+    "agent_options": "--agent-option",
+    "sandbox_options": "--sandbox-option",
+    "gateway_options": "--gateway-option",
+}
+_SKILL_MODES = ("no-skill", "with-skill", "self-gen")
+_NOT_SETTINGS = ("config_file", "config_overrides", "matrix_file", "fail_under", "dry_run")
 
 
 @click.command("create")
+@task_options
 @rollout_options
 @options(
     click.option(
-        "-c", "--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Rollouts at a time."
+        "-c",
+        "--concurrency",
+        type=click.IntRange(1),
+        help="Rollouts at a time; without it as many as CPUs and memory fit.",
     ),
     click.option("--build-concurrency", type=click.IntRange(1), help="Image builds at a time."),
-    click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="Attempts per task."),
+    click.option("--trials", type=click.IntRange(1), default=1, show_default=True, help="Rollouts per task and arm."),
     click.option(
-        "--include", "include_tasks", multiple=True, metavar="GLOB", help="Only tasks of this name; repeatable."
-    ),
-    click.option(
-        "--exclude", "exclude_tasks", multiple=True, metavar="GLOB", help="Not tasks of this name; repeatable."
+        "--matrix",
+        "matrix_file",
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        help="A YAML file with the matrix: agents, models, skill_modes.",
     ),
     click.option(
         "--retries",
@@ -43,58 +59,123 @@ __all__ = ["create", "job_json"]
     click.option(
         "--skip-unsupported", is_flag=True, help="Count tasks this sandbox cannot run as unscored instead of refusing."
     ),
+)
+@gateway_options
+@scheduling_options
+@options(
+    click.option("--dry-run", is_flag=True, help="Show the plan and what is in its way; start nothing."),
     click.option("--fail-under", type=float, metavar="X", help="Exit 1 when the score is below X (0 to 1)."),
 )
-@click.pass_obj
-def create(ui: Ui, /, **given: Any) -> None:
-    """Run one task or a folder of them, and score the agent.
+@click.pass_context
+def create(ctx: click.Context, /, **given: Any) -> None:
+    """Run tasks with agents, and score them.
 
     \b
     bench eval create -t examples/tasks/hello-file -a oracle
     bench eval create -t examples/tasks -a scripted --agent-option script=solve.yaml
+    bench eval create --config job.yaml -m other-model --dry-run
+    bench eval create --source-repo owner/name --source-path tasks -a oracle,nop --trials 3
 
     Exit code 0: every rollout was scored, whatever the score. 1: coverage is short, or --fail-under was missed.
     """
-    fail_under, verified = given.pop("fail_under"), given["verify"]
-    result = run_job(ui, given)
-    short = result.unscored if verified else sum(result.error_categories.values())
+    from benchflow_core.evaluation.yaml import read_job
+
+    ui: Ui = ctx.obj
+    detach = given["detach"]
+    overrides = [*given["config_overrides"], *_matrix(given["matrix_file"])]
+    spec = read_job(given["config_file"], overrides=overrides, given=_settings(ctx))
+    if given["dry_run"]:
+        _dry_run(ui, spec)
+    elif detach:
+        _detach(ui, spec)
+    else:
+        _run(ui, spec, given["fail_under"])
+
+
+def _run(ui: Ui, spec: JobSpec, fail_under: float | None) -> None:
+    from benchflow_core.cli.running import run_job
+    from benchflow_core.evaluation import Evaluation
+    from benchflow_core.evaluation.yaml import open_job
+
+    _, result = run_job(ui, lambda listener: open_job(spec, Evaluation, ui.warn, listener=listener))
+    short = result.unscored if spec.config.verify else sum(result.error_categories.values())
     if short or (fail_under is not None and result.score < fail_under):
         raise SystemExit(1)
 
 
-def run_job(ui: Ui, given: dict[str, Any]) -> EvaluationResult:
-    """Run a job as the options say, show it going, print how it ended."""
-    from benchflow_core.cli.progress import Progress
+def _dry_run(ui: Ui, spec: JobSpec) -> None:
+    from benchflow_core.cli.plan import show_plan
     from benchflow_core.cli.running import run_async
-    from benchflow_core.evaluation import Evaluation
+    from benchflow_core.evaluation.dryrun import plan_report
 
-    tasks_dir = given.pop("tasks_dir")
-    if not tasks_dir:
-        raise UsageError("no task was named.", remedy="Add -t PATH: a task or a folder of tasks.")
-    jobs_dir, job_name = Path(given.pop("jobs_dir")), given.pop("job_name")
-    progress = Progress(ui)
-    job = Evaluation(tasks_dir, jobs_dir, _config(given), job_name, listener=progress.hear, warn=ui.warn)
-    result: EvaluationResult = run_async(job.run())
-    ui.emit(job_json(job, result), lambda: progress.finish(result, job.results))
-    return result
+    report = run_async(plan_report(spec))
+    ui.emit(report, lambda: show_plan(ui, report))
+    if report["problems"]:
+        raise SystemExit(1)
 
 
-def _config(given: dict[str, Any]) -> EvaluationConfig:
-    """One option, one field: names are the same, only the shapes of a command line are translated."""
-    from benchflow_core.evaluation import EvaluationConfig, RetryConfig
+def _detach(ui: Ui, spec: JobSpec) -> None:
+    """This very command in the background, under a name that is known here."""
+    import sys
 
-    for name in ("agent_env", "agent_options", "sandbox_options"):
-        given[name] = key_values(given[name], f"--{name.removesuffix('s').replace('_', '-')}")
-    idle = given.pop("agent_idle_timeout")
+    from benchflow_core.evaluation.detach import start_detached
+    from benchflow_core.results.layout import job_name
+
+    name = spec.job_name or job_name()
+    argv = [word for word in sys.argv[1:] if word != "--detach"]
+    if spec.job_name is None:
+        argv += ["--job-name", name]
+    job_dir = (spec.jobs_dir / name).resolve()
+    pid = start_detached(argv, job_dir)
+
+    def text() -> None:
+        ui.out(f"Job {job_dir} runs in the background as process {pid}.")
+        ui.out(f"  Watch: bench eval attach {job_dir}    Stop: bench eval stop {job_dir}")
+
+    ui.emit({"job_dir": str(job_dir), "pid": pid}, text)
+
+
+def _settings(ctx: click.Context) -> dict[str, Any]:
+    """What was typed, by the names and in the shapes of a job file."""
+    given, everything = typed(ctx), dict(ctx.params)
+    take_scheduling(everything)
+    if "keep_on_failure" in given:
+        given["keep_state"] = everything["keep_state"]
+    if "limits" in given:
+        given["limits"] = everything["limits"]
+    for name in (*_NOT_SETTINGS, "keep_on_failure", "detach"):
+        given.pop(name, None)
+    for name in _LISTS:
+        if name in given:
+            given[name] = names(given[name])
+    for name, option in _TABLES.items():
+        if name in given:
+            given[name] = key_values(given[name], option)
+    if "prompts" in given:
+        given["prompts"] = list(given["prompts"])
+    if "agent_idle_timeout" in given:
+        given["agent_idle_timeout"] = _seconds(given["agent_idle_timeout"])
+    for mode in given.get("skill_mode", ()):
+        if mode not in _SKILL_MODES:
+            raise UsageError(f"--skill-mode '{mode}': expected one of {', '.join(_SKILL_MODES)}.")
+    source = {part: given.pop(f"source_{part}") for part in ("repo", "path", "ref") if f"source_{part}" in given}
+    return {**given, **({"source": source} if source else {})}
+
+
+def _seconds(text: str) -> float | None:
     try:
-        given["agent_idle_timeout"] = None if idle in ("none", "0") else float(idle)
+        return None if text in ("none", "0") else float(text)
     except ValueError:
-        raise UsageError(f"--agent-idle-timeout '{idle}': expected seconds, or none.") from None
-    given["prompts"] = list(given["prompts"]) or None
-    return EvaluationConfig(retry=RetryConfig(max_retries=given.pop("max_retries")), **given)
+        raise UsageError(f"--agent-idle-timeout '{text}': expected seconds, or none.") from None
 
 
-def job_json(job: Any, result: EvaluationResult) -> dict[str, Any]:
-    from benchflow_core.results.files import read_json
+def _matrix(path: str | None) -> list[str]:
+    """A file that is the matrix, as an override of the job's."""
+    if path is None:
+        return []
+    import json
 
-    return {**read_json(job.job_dir / "summary.json"), "job_dir": str(job.job_dir), "rollouts": job.results}
+    from benchflow_core.configfile import ConfigFile
+
+    data = ConfigFile(path).data
+    return [json.dumps({"matrix": data.get("matrix", data)}, default=str)]

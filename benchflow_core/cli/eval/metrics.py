@@ -10,21 +10,42 @@ __all__ = ["metrics"]
 
 
 @click.command("metrics")
-@click.argument("jobs_dir", type=click.Path(exists=True, file_okay=False))
+@click.argument("jobs_dir", type=click.Path(exists=True, file_okay=False), default="jobs")
 @click.option("--benchmark", default="", help="A name for the heading.")
 @click.option("--agent", default="", help="Only this agent.")
 @click.option("--model", default="", help="Only this model.")
+@click.option("--arm", default="", help="Only this arm of the jobs' matrix.")
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Also an interval from N resamples of the tasks.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
 @click.pass_obj
-def metrics(ui: Ui, jobs_dir: str, benchmark: str, agent: str, model: str) -> None:
-    """Aggregate every finished rollout below a folder."""
-    from benchflow_core.cli.progress import score_line
+def metrics(ui: Ui, jobs_dir: str, benchmark: str, agent: str, model: str, arm: str, bootstrap: int, seed: int) -> None:
+    """Aggregate every finished rollout below a folder.
+
+    Read from the rollouts' own files; `docs/statistics.md` says how each number is made.
+    """
+    from benchflow_core.cli.eval.scores import percent, score_lines, score_text
     from benchflow_core.evaluation.metrics import collect_metrics
 
-    found = collect_metrics(jobs_dir, benchmark, agent, model)
+    found = collect_metrics(jobs_dir, benchmark, agent, model, arm=arm, bootstrap=bootstrap, seed=seed)
 
     def text() -> None:
-        ui.out(f"{benchmark or jobs_dir}: {score_line(found.result)}")
-        for name, count in sorted(found.result.error_categories.items()):
-            ui.out(f"  {count} × {name}")
+        ui.out(f"{benchmark or jobs_dir}: {score_text(found.result)}")
+        for line in score_lines(found.result):
+            ui.out(f"  {line}")
+        for name, part in (found.bootstrap.get("bootstrap") or {}).items():
+            if name == "score_interval" and part:
+                ui.out(
+                    f"  bootstrap interval {percent(part[0])} to {percent(part[1])} ({bootstrap} samples, seed {seed})"
+                )
+        for name, one in found.result.arms.items():
+            ui.out(f"{name}: {score_text(one)}")
+            for line in score_lines(one):
+                ui.out(f"  {line}")
 
     ui.emit(found.summary(), text)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from benchflow_core.cli.eval.create import job_json
 from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
-    from benchflow_core.evaluation import EvaluationResult
+    from benchflow_core.evaluation import Evaluation
 
 __all__ = ["reproduce"]
 
@@ -23,17 +23,20 @@ __all__ = ["reproduce"]
 @click.pass_obj
 def reproduce(ui: Ui, rollout: str, jobs_dir: str, allow_drift: bool) -> None:
     """Repeat a rollout from its lock.json alone."""
-    from benchflow_core.cli.progress import Progress
-    from benchflow_core.cli.running import run_async
+    from benchflow_core.cli.running import run_job
     from benchflow_core.evaluation.reproduce import reproduction
 
-    progress = Progress(ui)
-    job, drift = reproduction(
-        Path(rollout), Path(jobs_dir), allow_drift=allow_drift, listener=progress.hear, warn=ui.warn
-    )
-    for line in drift:
-        ui.warn(line)
-    result: EvaluationResult = run_async(job.run())
-    ui.emit({**job_json(job, result), "drift": drift}, lambda: progress.finish(result, job.results))
+    drift: list[str] = []
+
+    def make(listener: Callable[..., None]) -> Evaluation:
+        job, found = reproduction(
+            Path(rollout), Path(jobs_dir), allow_drift=allow_drift, listener=listener, warn=ui.warn
+        )
+        drift.extend(found)
+        for line in found:
+            ui.warn(line)
+        return job
+
+    _, result = run_job(ui, make, more=lambda: {"drift": drift})
     if result.unscored:
         raise SystemExit(1)

@@ -37,6 +37,11 @@ class LimitTests(SandboxSuite):
         assert (await sh(box, script, scratch, view=view)).stdout == b"old\n"
         assert await ok(box, 'cd "$1"; ls ro; cat ro/f ro/rw/f beside', scratch) == "f\nrw\nold\nnew\nok\n"
         await ok(box, 'echo again >"$1/ro/f"', scratch)
+        whole = AccessView(read_only=("/",), writable=(f"{scratch}/ro/rw",))
+        await sh(box, 'echo x >"$1/ro/rw/whole"; echo x >"$1/whole"; echo x >/whole', scratch, view=whole)
+        assert await ok(box, 'ls -d "$1/ro/rw/whole" "$1/whole" /whole 2>/dev/null || true', scratch) == (
+            f"{scratch}/ro/rw/whole\n"
+        )
 
     @needs("limit-memory")
     async def test_memory_is_limited(self, bench: Bench) -> None:

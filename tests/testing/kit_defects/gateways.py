@@ -55,16 +55,23 @@ class TakesAnyKey(Base):
 
 @gateway("test_keys_are_apart test_concurrent_requests_do_not_mix")
 class KeepsOneRecord(Base):
-    async def exchanges(self, key_id):
+    async def exchanges(self, key_id, since=0):
         for account in self._accounts.values():
-            for exchange in account.exchanges:
+            for exchange in account.exchanges[since:]:
                 yield exchange
+
+
+@gateway("test_exchanges_are_read_on_from_a_place")
+class ReadsItAllAgain(Base):
+    async def exchanges(self, key_id, since=0):
+        async for exchange in super().exchanges(key_id):
+            yield exchange
 
 
 @gateway("test_exchanges_are_recorded")
 class RecordsTheSecret(Base):
-    async def exchanges(self, key_id):
-        async for exchange in super().exchanges(key_id):
+    async def exchanges(self, key_id, since=0):
+        async for exchange in super().exchanges(key_id, since):
             yield dataclasses.replace(exchange, request={**exchange.request, "key": "provider-secret-1b9f"})
 
 

@@ -58,8 +58,8 @@ class Server:
             if account.id == key_id:
                 account.open = False
 
-    async def exchanges(self, key_id: str) -> AsyncIterator[Exchange]:
-        for exchange in list(self._account(key_id).exchanges):
+    async def exchanges(self, key_id: str, since: int = 0) -> AsyncIterator[Exchange]:
+        for exchange in self._account(key_id).exchanges[since:]:
             yield exchange
 
     async def usage(self, key_id: str) -> Usage:

@@ -19,6 +19,7 @@ def benchflow_agent() -> AgentSpec:
         runtimes=(Runtime("python", "3.8"),),
         model_in_session="config_option",
         effort_option="effort",
+        skill_paths=("~/.agents/skills",),
         version=VERSION,
     )
 

@@ -66,14 +66,25 @@ def message_of(body: Mapping[str, Any] | None) -> str:
     return str(error or (body or {}).get("message") or (body or {}).get("detail") or "")
 
 
-_OPENAI = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
-_GEMINI = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
+_OPENAI = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+_GEMINI = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+}
 _CODES = {401: "invalid_api_key", 404: "model_not_found"}
 
 
 def error_body(wire: Wire, status: int, message: str) -> dict[str, Any]:
-    """An error of the gateway's own, as a client of the wire expects it."""
-    message = f"benchflow gateway: {message}"
+    """An error as a client of the wire expects it."""
     if wire == "gemini":
         return {"error": {"code": status, "message": message, "status": _GEMINI.get(status, "UNAVAILABLE")}}
     kind = _OPENAI.get(status, "api_error" if status >= 500 else "invalid_request_error")

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import KeyRequest, ModelTarget, Usage, Wire
+from benchflow_core.contracts import KeyRequest, ModelTarget, Usage
 from benchflow_gateway_relay.log import ExchangeLog
+from benchflow_gateway_relay.replay import Replay
 
 __all__ = ["Key", "KeyRing", "Opened", "cost_of"]
 
@@ -38,6 +39,7 @@ class Key:
         self.revoked = False
         self.usage = Usage(requests=0)
         self._opens = opens
+        self.replay = Replay(request.replay) if request.replay is not None else None
         self._tokens = 0
         """Against the cap: estimated where nothing was reported."""
         self._transports: dict[int, Any] = {}
@@ -48,8 +50,8 @@ class Key:
     def models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(target.model for target in self.request.models))
 
-    def opens(self, model: str | None, wire: Wire) -> Opened | None:
-        return next((o for o in self._opens if o.target.model == model and o.target.wire == wire), None)
+    def opens(self, model: str | None) -> Opened | None:
+        return next((o for o in self._opens if o.target.model == model), None)
 
     # --- limits --------------------------------------------------------------------------------------------------
 
@@ -67,11 +69,11 @@ class Key:
         before = self.usage
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd", "requests")
         sums = {name: _plus(getattr(before, name), getattr(usage, name)) for name in names}
-        known = "provider_response" in (before.source, usage.source)
+        sources = (before.source, usage.source)
         self.usage = replace(
             before,
             **sums,
-            source="provider_response" if known else "unavailable",
+            source=next((s for s in ("provider_response", "recording") if s in sources), "unavailable"),
             complete=before.complete and usage.complete,
         )
         told = (usage.input_tokens or 0) + (usage.output_tokens or 0)

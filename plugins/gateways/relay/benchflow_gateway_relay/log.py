@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from array import array
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -24,6 +25,9 @@ class ExchangeLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._places = array("Q")
+        """Where each line begins: what was read before is not read again."""
+        self._end = 0
 
     def append(self, exchange: Exchange, request: bytes) -> None:
         """`request` is the body as it came: it is written as it is, not made into JSON a second time."""
@@ -33,15 +37,17 @@ class ExchangeLog:
         # Outside strings a line break is only space, and inside strings JSON has none.
         body = request.replace(b"\n", b" ").replace(b"\r", b" ") or b"{}"
         line = head[:-1] + b',"request":' + body + b"}\n"
+        self._places.append(self._end)
+        self._end += len(line)
         target = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(target, "wb", buffering=0) as file:
             view = memoryview(line)
             while view:
                 view = view[file.write(view) :]
 
-    async def read(self) -> AsyncIterator[Exchange]:
-        """What is written by now. Lines are read off the loop, a batch at a time."""
-        position = 0
+    async def read(self, since: int = 0) -> AsyncIterator[Exchange]:
+        """What is written by now, without the first `since`. Lines are read off the loop, a batch at a time."""
+        position = self._places[since] if since < len(self._places) else self._end
         while True:
             lines, position = await asyncio.to_thread(self._lines, position)
             if not lines:

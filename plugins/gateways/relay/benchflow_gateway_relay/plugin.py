@@ -19,5 +19,6 @@ def benchflow_gateway() -> GatewaySpec:
         open=_open,
         wires=frozenset({("chat", "chat"), ("responses", "responses"), ("messages", "messages"), ("gemini", "gemini")}),
         logins=frozenset({"key", "bearer"}),
+        replays=True,
         default_rank=10,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from benchflow_core.contracts import Exchange, ModelTarget, Usage
 from benchflow_gateway_relay import failures
@@ -14,12 +14,24 @@ from benchflow_gateway_relay.keys import Key, cost_of
 from benchflow_gateway_relay.paths import Route
 from benchflow_gateway_relay.replies import Reply, read_reply
 
-__all__ = ["CLIENT_CLOSED", "Recording"]
+__all__ = ["CLIENT_CLOSED", "Conclusion", "Recording"]
 
 _KEPT = 64 * 1024 * 1024
 """Of an answer. What is longer passes through, but is not put together."""
 _SAID = 500
 CLIENT_CLOSED = 499
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How a request ended."""
+
+    reply: Reply
+    usage: Usage
+    model: str | None
+    kind: str | None = None
+    """Of failure."""
+    message: str | None = None
 
 
 class Recording:
@@ -38,6 +50,15 @@ class Recording:
         self.status = CLIENT_CLOSED
         self.content_type = ""
         self.encoding = ""
+        self.secondhand = False
+        """The answer was put together between the provider and us: the model it names is the one that was asked for,
+        and a count of nothing at all is one that was lost on the way."""
+        self.replayed: Literal["", "exact", "like"] = ""
+        self.recorded: Usage | None = None
+        """What the recorded answer used then."""
+        self.divergence: str | None = None
+        self.truth: Conclusion | None = None
+        """What happened at the provider, where somebody stands between it and us."""
         self._clock = time.perf_counter()
         self._chunks: list[bytes] = []
         self._size = 0
@@ -62,11 +83,7 @@ class Recording:
         """To the log. A count of tokens is no exchange."""
         if self.route.kind != "answer" or self.route.wire is None:
             return
-        reply = self._reply()
-        kind, message = self._failure or self._judge(reply) or (None, None)
-        if kind == "client_gone" and self.status == 200 and reply.ended:
-            kind = message = None  # it had all it wanted
-        usage = self._usage(reply, kind)
+        end = self.conclude()
         exchange = Exchange(
             key_id=self.key.id,
             started_at=self.started_at,
@@ -74,18 +91,41 @@ class Recording:
             wire=self.route.wire,
             path=self.path,
             request={},
-            response=reply.response,
+            response=end.reply.response,
             status=self.status,
-            usage=usage,
+            usage=end.usage,
             requested_model=self.model,
-            returned_model=reply.model,
+            returned_model=end.model,
             streamed=self.streamed,
-            error=None if message is None else message[:_SAID],
-            error_type=kind,
+            error=None if end.message is None else end.message[:_SAID],
+            error_type=end.kind,
+            content_type=self.content_type,
+            answer=self._as_sent() if self.key.request.record else None,
+            replayed=self.replayed,
+            divergence=self.divergence,
         )
         if self.target is not None:
-            self.key.count(usage, estimate=(len(self.raw) + self._size) // 3)
+            self.key.count(end.usage, estimate=(len(self.raw) + self._size) // 3)
         self.key.log.append(exchange, self.raw if self.body else b"{}")
+
+    def conclude(self) -> Conclusion:
+        """What the answer was and how it ended. What is known from the provider's own side counts before it."""
+        reply = self._reply()
+        kind, message = self._failure or self._judge(reply) or (None, None)
+        if kind == "client_gone" and self.status == 200 and reply.ended:
+            kind = message = None  # it had all it wanted
+        truth = self.truth
+        if truth is None:
+            model = None if self.secondhand else reply.model
+            return Conclusion(reply, self._usage(reply, kind), model, kind, message)
+        if kind not in ("client_gone", "revoked") and truth.kind is not None:
+            kind, message = truth.kind, truth.message
+        return Conclusion(reply, truth.usage, truth.model, kind, message)
+
+    def _as_sent(self) -> str:
+        if self._size > _KEPT:
+            return ""
+        return _decoded(b"".join(self._chunks), self.encoding).decode("utf-8", "replace")
 
     def _reply(self) -> Reply:
         assert self.route.wire is not None
@@ -113,7 +153,10 @@ class Recording:
         """Unknown stays unknown; what never reached a model, or was refused there, used nothing."""
         if self.target is None:
             return Usage(requests=0)
-        if reply.usage.source == "unavailable":
+        if self.replayed:  # nobody was asked, nothing was paid
+            return replace(self.recorded or reply.usage, cost_usd=0.0, source="recording")
+        lost = self.secondhand and not reply.usage.input_tokens and not reply.usage.output_tokens
+        if lost or reply.usage.source == "unavailable":
             spent = failure in (None, "client_gone", "revoked", "stream_cut")
             return Usage(requests=1, complete=not spent)
         if reply.usage.cost_usd is None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["UsageEventFilter", "json_events"]
+__all__ = ["UsageEventFilter", "json_events", "whole_events"]
 
 _BOUNDARY = re.compile(rb"\r?\n\r?\n")
 _NO_CHOICES = re.compile(rb'"choices"\s*:\s*\[\s*\]')
@@ -24,6 +24,16 @@ def json_events(raw: bytes) -> Iterator[dict[str, Any]]:
                 continue
             if isinstance(value, dict):
                 yield value
+
+
+def whole_events(raw: bytes) -> Iterator[bytes]:
+    """The bytes of a stream, cut where an event ends."""
+    start = 0
+    for found in _BOUNDARY.finditer(raw):
+        yield raw[start : found.end()]
+        start = found.end()
+    if start < len(raw):
+        yield raw[start:]
 
 
 def _data(block: str) -> str:

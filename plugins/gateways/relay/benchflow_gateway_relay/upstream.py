@@ -54,14 +54,19 @@ class Upstream:
         body: bytes,
         headers: Mapping[str, str],
         query: Mapping[str, str],
+        *,
+        marks: Mapping[str, str] | None = None,
     ) -> aiohttp.ClientResponse:
-        """Redirects are not followed: the credential goes to the configured host and nowhere else."""
+        """Redirects are not followed: the credential goes to the configured host and nowhere else.
+
+        `marks` are headers of our own.
+        """
         url = upstream_url(opened.target, route)
         asked = {name: query[name] for name in _QUERY if name in query}
         return await self._session.post(
             URL(url, encoded=True).with_query(asked),
             data=io.BytesIO(body) if len(body) > _LARGE else body,
-            headers=_headers_out(headers, opened.target, opened.credential),
+            headers={**_headers_out(headers, opened.target, opened.credential), **(marks or {})},
             proxy=_proxy_for(url, self._proxies),
             allow_redirects=False,
         )

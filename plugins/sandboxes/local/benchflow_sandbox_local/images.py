@@ -132,14 +132,15 @@ class Images:
 
     async def add_layers(self, image: ImageRef, layers: Sequence[Layer]) -> ImageRef:
         recipe = Recipe.of(image.meta)
-        shown = dict(recipe.shown)
+        shown, ours = dict(recipe.shown), {}
         for layer in layers:
-            shown[_prefix(layer)] = await self._layer(layer)
+            ours[_prefix(layer)] = await self._layer(layer, ours)
+        shown |= ours
         key = store.digest([image.ref, json.dumps(shown, sort_keys=True)])[:12] if layers else ""
         meta = {**image.meta, **Recipe(recipe.layers, shown).meta()}
         return replace(image, ref=f"{image.ref}+{key}" if key else image.ref, meta=meta)
 
-    async def _layer(self, layer: Layer) -> str:
+    async def _layer(self, layer: Layer, earlier: Mapping[str, str]) -> str:
         parts: list[str | bytes] = [host.host_identity(), layer.key, layer.prefix, repr(layer.install)]
         parts += [json.dumps(dict(layer.env), sort_keys=True), self._path]
         for path, data in sorted(layer.files.items()):
@@ -148,10 +149,10 @@ class Images:
         async with self._locks.hold(name.replace("/", "-")):
             if not (self._engine.state / f"{name}.done").is_file():
                 async with self._building:
-                    await self._make_layer(layer, name)
+                    await self._make_layer(layer, name, earlier)
         return name
 
-    async def _make_layer(self, layer: Layer, name: str) -> None:
+    async def _make_layer(self, layer: Layer, name: str, earlier: Mapping[str, str]) -> None:
         """In its final place, since programs remember where they were installed; the mark comes last."""
         folder = self._engine.state / name
         await self._engine.job("discard", paths=[name])
@@ -160,14 +161,14 @@ class Images:
             folder.chmod(0o755)
             _write_files(layer, folder)
             if layer.install:
-                await self._install(layer, name)
+                await self._install(layer, name, earlier)
             (self._engine.state / f"{name}.done").touch()
         except BaseException:
             await asyncio.shield(self._engine.job("discard", paths=[name]))
             raise
 
-    async def _install(self, layer: Layer, source: str) -> None:
-        image = ImageRef("local:build", workdir="/", meta=Recipe().meta())
+    async def _install(self, layer: Layer, source: str, earlier: Mapping[str, str]) -> None:
+        image = ImageRef("local:build", workdir="/", meta=Recipe(shown=earlier).meta())
         box = await self._open_box(image, {_prefix(layer): source})
         try:
             async with asyncio.timeout(layer.timeout):

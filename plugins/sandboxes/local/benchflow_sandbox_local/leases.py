@@ -149,9 +149,8 @@ def _left_behind(data: Mapping[str, Any]) -> bool:
 async def list_leases() -> AsyncIterator[Lease]:
     """Boxes and snapshots of every provider of this user."""
     for _, data in await asyncio.to_thread(_read_all):
-        yield Lease(
-            data["id"], data["kind"], data["labels"], data["created_at"], data["expires_at"], _owner_alive(data)
-        )
+        alive = None if data["keep"] else _owner_alive(data)  # what is kept is meant to outlive its owner
+        yield Lease(data["id"], data["kind"], data["labels"], data["created_at"], data["expires_at"], alive)
 
 
 async def reap(lease: Lease) -> None:

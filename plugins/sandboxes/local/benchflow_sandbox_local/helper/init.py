@@ -102,10 +102,13 @@ class Init(Files, Ports):
             return {}, []
         running.keep = True
         deadline = time.monotonic() + _KILL_SECONDS
-        rounds = 0
+        rounds, looks, met = 0, 0, set()
         # A process that is ending has left its namespaces before it can be reaped: it counts until it was.
         while (found := self.tree(running)) or running.pid in self.by_pid:
-            rounds += 1
+            looks += 1
+            # Only new ones count: a large process takes a while to be gone, and is not forking meanwhile.
+            rounds += not met.issuperset(found)
+            met.update(found)
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -114,7 +117,7 @@ class Init(Files, Ports):
             self.reap()
             if time.monotonic() > deadline:
                 raise TimeoutError(errno.ETIMEDOUT, f"{len(found)} processes do not end")
-            time.sleep(0.0005 * min(rounds, 20))
+            time.sleep(0.0005 * min(looks, 20))
         self.reap()
         self.forget(message["exec"])
         return {}, []

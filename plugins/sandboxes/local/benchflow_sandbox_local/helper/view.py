@@ -64,7 +64,10 @@ def _mount(wanted: dict[str, Any]) -> None:
     for path in wanted["writable"]:
         with _where_it_exists():
             linux.bind(path, path)
-            linux.mount_setattr(path, 0, clear=linux.MOUNT_ATTR_RDONLY, recursive=True)
+            try:
+                linux.mount_setattr(path, 0, clear=linux.MOUNT_ATTR_RDONLY, recursive=True)
+            except PermissionError:  # below it are mounts that the box itself has read-only: they stay so
+                linux.mount_setattr(path, 0, clear=linux.MOUNT_ATTR_RDONLY, recursive=False)
     for path in wanted["hidden"]:
         with _where_it_exists():
             if os.path.isdir(path):

@@ -1,0 +1,204 @@
+"""`bench agent check`: install an agent here, run turns against a scripted local model, and say what works."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchflow_core.cli.completion import plugin_name
+from benchflow_core.cli.options import key_values
+from benchflow_core.cli.ui import Ui
+from benchflow_core.contracts.common import Check
+from benchflow_core.errors import BenchflowError, ConfigurationError
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout import Rollout
+
+__all__ = ["check"]
+
+_ROLE = "agent"
+_MARKS = {"ok": "✓", "fail": "✗", "skip": "–", "warn": "!"}
+_FILE = "benchflow-check.txt"
+_CONTENT = "written by the agent, as the local model told it to\n"
+
+
+@click.command("check")
+@click.argument("name", shell_complete=plugin_name("agent"))
+@click.option(
+    "-e", "--sandbox", shell_complete=plugin_name("sandbox"), help="Where to run; else the best that answers."
+)
+@click.option(
+    "--agent-option", "agent_options", multiple=True, metavar="K=V", help="An option of the agent; repeatable."
+)
+@click.option(
+    "--timeout", type=float, default=900.0, show_default=True, help="Seconds for all of it, install included."
+)
+@click.pass_obj
+def check(ui: Ui, name: str, sandbox: str | None, agent_options: tuple[str, ...], timeout: float) -> None:
+    """Install an agent here and try it on a scripted local model: no key, no cost.
+
+    \b
+    bench agent check pi
+    bench agent check ./agent.toml --sandbox docker
+
+    Exit code 1 when something does not work. Needs benchflow-testing, which has the model.
+    """
+    from benchflow_core.cli.running import run_async
+
+    options = key_values(agent_options, "--agent-option")
+    found: list[Check] = []
+
+    def say(one: Check) -> None:
+        found.append(one)
+        if not ui.json:
+            ui.out(f"{_MARKS[one.status]} {one.name:<16}{one.detail}")
+
+    run_async(_run(name, sandbox, options, timeout, say))
+    failed = any(one.status == "fail" for one in found)
+    rows = [{"name": one.name, "status": one.status, "detail": one.detail} for one in found]
+    ui.emit({"agent": name, "ok": not failed, "checks": rows}, lambda: None)
+    if failed:
+        raise SystemExit(1)
+
+
+async def _run(
+    name: str, sandbox: str | None, options: dict[str, str], timeout: float, say: Callable[[Check], None]
+) -> None:
+    import asyncio
+
+    from benchflow_core.errors import AgentTimeout
+
+    try:
+        async with asyncio.timeout(timeout), _rollout(name, sandbox, options) as (rollout, model):
+            await _Checks(rollout, model, say).run()
+    except TimeoutError:
+        raise AgentTimeout(f"checking '{name}' took longer than {timeout:g} s.", remedy="Add --timeout.") from None
+
+
+@asynccontextmanager
+async def _rollout(name: str, sandbox: str | None, options: dict[str, str]) -> AsyncIterator[tuple[Rollout, Any]]:
+    """A rollout on a task made for it, whose model is the local one."""
+    try:
+        from benchflow_testing import LocalModel
+    except ImportError:
+        raise ConfigurationError(
+            "checking an agent needs a local model.", remedy="Run: pip install benchflow-testing"
+        ) from None
+    from benchflow_core.dotenv import user_env
+    from benchflow_core.plugins import registry
+    from benchflow_core.rollout import Host, Rollout, RolloutConfig
+    from benchflow_core.rollout.plan import find_agent
+    from benchflow_core.task.author import init_task
+
+    with tempfile.TemporaryDirectory(prefix="benchflow-check-") as folder:
+        async with LocalModel() as model:
+            wires = find_agent(name, registry()).spec.wires
+            named, env = _provider(wires[0], model.base_url) if wires else (None, {})
+            task, _ = init_task("check", Path(folder), pytest=False)
+            config = RolloutConfig(
+                task,
+                agent=name,
+                model=named,
+                sandbox=sandbox,
+                agent_options=options,
+                allow_substitute=True,
+                jobs_dir=Path(folder, "jobs"),
+            )
+            async with Host(env={**user_env(), **env}) as host:
+                rollout = await Rollout.create(config, host)
+                try:
+                    yield rollout, model
+                finally:
+                    await rollout.cleanup()
+
+
+def _provider(wire: Any, url: str) -> tuple[str, dict[str, str]]:
+    """A provider that speaks the wire, sent to the local model, and what to call the model."""
+    from urllib.parse import urlsplit
+
+    from benchflow_core.gateway.providers import PROVIDERS
+
+    for provider in PROVIDERS.values():
+        if wire in provider.endpoints and provider.base_url_env and provider.credentials:
+            own = next(iter(provider.endpoints.values()))
+            env = {provider.base_url_env[0]: url + urlsplit(own).path}
+            return f"{provider.name}/local-model", env | {provider.credentials[0].env: "sk-local-model"}
+    raise ConfigurationError(f"no provider speaks '{wire}' at an address that can be chosen.")
+
+
+class _Checks:
+    def __init__(self, rollout: Rollout, model: Any, say: Callable[[Check], None]) -> None:
+        self._rollout = rollout
+        self._model = model
+        self._say = say
+        self._path = ""
+
+    async def run(self) -> None:
+        """One after the other; the first three are what everything else stands on."""
+        await self._rollout.setup()
+        for name, work in (("install", self._install), ("session", self._session), ("prompt", self._prompt)):
+            if not await self._try(name, work):
+                return
+        if self._rollout.plan.agents[self._rollout.plan.roles[_ROLE].agent].spec.wires:
+            await self._try("tool call", self._tool)
+            await self._try("second prompt", self._prompt)
+            await self._try("model calls", self._calls)
+            await self._try("failing model", self._failure)
+
+    async def _try(self, name: str, work: Callable[[], Awaitable[str]]) -> bool:
+        try:
+            detail = await work()
+        except BenchflowError as error:
+            self._say(Check(name, "fail", str(error)))
+            return False
+        self._say(Check(name, "ok", detail))
+        return True
+
+    async def _install(self) -> str:
+        before = self._rollout.seconds
+        await self._rollout.start()
+        await self._rollout.install_agent()
+        layers = ", ".join(layer.key for layer in self._rollout.plan.layers()) or "nothing to install"
+        return f"{layers}: in the box after {self._rollout.seconds - before:.1f} s"
+
+    async def _session(self) -> str:
+        before = self._rollout.seconds
+        await self._rollout.connect()
+        return f"ready after {self._rollout.seconds - before:.1f} s"
+
+    async def _prompt(self) -> str:
+        turn = await self._rollout.prompt(_ROLE, '[[fake:say text="all is well"]]')
+        return f"ended with {turn.outcome.stop_reason}"
+
+    async def _tool(self) -> str:
+        self._path = f"{self._rollout.workdir.rstrip('/')}/{_FILE}"
+        step = {"text": "I write it.", "tools": [{"do": "write", "path": self._path, "content": _CONTENT}]}
+        self._model.script("check", [step, "Done."])
+        turn = await self._rollout.prompt(_ROLE, "[[fake:check]]")
+        done = await self._rollout.sandbox.exec(("cat", self._path), timeout=30)
+        if done.stdout.decode("utf-8", "replace") != _CONTENT:
+            raise ConfigurationError("the file that the model asked for is not in the box, or not as asked for.")
+        return f"{turn.n_tool_calls} recorded, the file is there"
+
+    async def _calls(self) -> str:
+        recorded = [exchange async for exchange in self._rollout.models.agent_exchanges()]
+        asked = [seen for seen in self._model.log if seen.wire]
+        through = [exchange for exchange in recorded if exchange.error_type != "refused"]
+        if len(through) != len(asked):
+            raise ConfigurationError(f"the gateway recorded {len(through)} calls, the model answered {len(asked)}.")
+        usage = await self._rollout.models.so_far()
+        return f"{len(asked)} through the gateway, {usage.input_tokens} tokens in, {usage.output_tokens} out"
+
+    async def _failure(self) -> str:
+        from benchflow_core.errors import ProviderError
+
+        try:
+            turn = await self._rollout.prompt(_ROLE, "[[fake:fail]]")
+        except ProviderError:
+            return "told apart from a failure of the agent"
+        raise ConfigurationError(f"a turn whose model calls failed ended with {turn.outcome.stop_reason}.")

@@ -1,0 +1,116 @@
+"""`bench eval compare`: which is better, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from benchflow_core.cli.ui import Ui
+from benchflow_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from benchflow_core.evaluation.compare import Comparison
+    from benchflow_core.evaluation.controlled import Difference
+
+__all__ = ["compare"]
+
+_SHOWN = 5
+_LONGEST = 60
+
+
+@click.command("compare")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
+@click.option("--metric", default="pass", show_default=True, help="pass, or the name of a reward, such as reward.")
+@click.option("--allow-different", "allow", multiple=True, metavar="FIELD", help="A field that may differ; repeatable.")
+@click.option("--margin", type=click.FloatRange(0, 1), help="A difference that would not matter: 0.02 is two points.")
+@click.option("--samples", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+@click.option("-o", "--jobs-dir", type=click.Path(), default="jobs", show_default=True, help="Where jobs are by name.")
+@click.pass_obj
+def compare(
+    ui: Ui,
+    jobs: tuple[str, ...],
+    metric: str,
+    allow: tuple[str, ...],
+    margin: float | None,
+    samples: int,
+    seed: int,
+    jobs_dir: str,
+) -> None:
+    """Compare jobs, or the arms of one job, with the first of them: paired by task.
+
+    \b
+    bench eval compare jobs/a jobs/b
+    bench eval compare jobs/matrix                  every arm with the first
+    bench eval compare jobs/matrix:opus jobs/other
+
+    Tasks whose digest differs are not paired. Every recorded field that differs is listed. Where image fidelity or
+    verifier isolation differ there is no verdict, unless --allow-different names them.
+    """
+    from benchflow_core.cli.eval.scores import score_text
+    from benchflow_core.evaluation.compare import compare as run
+    from benchflow_core.evaluation.compare import load_sides
+
+    sides = load_sides(jobs, Path(jobs_dir))
+    found = run(sides, metric=metric, allow=allow, margin=margin, samples=samples, seed=seed)
+    known = {d.field for one in found for d in one.different}
+    if unknown := sorted(set(allow) - known):
+        raise UsageError(
+            f"--allow-different {unknown[0]}: no such field differs.",
+            remedy=f"These do: {', '.join(sorted(known)) or 'none'}.",
+        )
+    data = {
+        "sides": [{"name": side.name, **side.result.to_json({})} for side in sides],
+        "comparisons": [one.to_json() for one in found],
+        "bootstrap": {"samples": samples, "seed": seed},
+    }
+
+    def text() -> None:
+        for side in sides:
+            ui.out(f"{side.name}: {score_text(side.result)}")
+        for one in found:
+            ui.out()
+            for line in _lines(one):
+                ui.out(line)
+
+    ui.emit(data, text)
+
+
+def _lines(one: Comparison) -> Iterator[str]:
+    scale, unit = (100.0, " points") if one.metric == "pass" else (1.0, "")
+    yield f"{one.other} against {one.base}, {one.metric}, {one.tasks} tasks paired:"
+    yield f"  {one.base_mean * scale:.3g} → {one.other_mean * scale:.3g}: {one.difference * scale:+.3g}{unit}"
+    if one.interval:
+        yield f"  95 % interval {_range(one.interval, scale)}{unit}"
+    if one.bootstrap_interval:
+        yield f"  bootstrap interval {_range(one.bootstrap_interval, scale)}{unit}"
+    same = one.tasks - one.better - one.worse
+    yield f"  {one.better} tasks better, {one.worse} worse, {same} the same, p = {one.p_value:.3g}"
+    if one.detectable is not None:
+        yield f"  smallest difference it could have shown: {one.detectable * scale:.3g}{unit}"
+    for entry in one.unpaired[:_SHOWN]:
+        yield f"  not paired: {entry['task']}: {entry['reason']}"
+    if len(one.unpaired) > _SHOWN:
+        yield f"  not paired: {len(one.unpaired) - _SHOWN} more"
+    if one.unpaired:
+        yield f"  with all tasks the difference lies between {_range(one.bounds, scale)}{unit}"
+    for difference in one.different:
+        yield f"  {_difference(difference, one)}"
+    yield f"{'✓' if one.outcome in ('better', 'worse', 'equivalent') else '•'} {one.verdict}"
+
+
+def _difference(found: Difference, one: Comparison) -> str:
+    how = "compared" if found.treatment else "allowed" if found.field in one.allowed else "differs too"
+    return f"{how}: {found.field}: {_short(found.base)} → {_short(found.other)}"
+
+
+def _short(values: list[str]) -> str:
+    text = " | ".join(values) or "–"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _range(pair: tuple[float, float], scale: float) -> str:
+    return f"{pair[0] * scale:+.3g} to {pair[1] * scale:+.3g}"

@@ -1,0 +1,78 @@
+"""`bench eval score`: verify again, without the agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from benchflow_core.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from benchflow_core.evaluation.verdicts import Rescored
+
+__all__ = ["score"]
+
+
+@click.command("score")
+@click.argument("job", metavar="JOB|ROLLOUT")
+@click.option(
+    "--isolation",
+    type=click.Choice(["fresh", "shared", "separate"]),
+    help="Verifier isolation; without it as the job asked.",
+)
+@click.option("--allow-drift", is_flag=True, help="Verify although the task was changed; the verdict says so.")
+@click.option("-c", "--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Rollouts at a time.")
+@click.option("--use", type=click.IntRange(1), metavar="N", help="Verify nothing; let the rollouts' verdict N count.")
+@click.option("-o", "--jobs-dir", type=click.Path(), default="jobs", show_default=True, help="Where jobs are by name.")
+@click.pass_obj
+def score(
+    ui: Ui, job: str, isolation: str | None, allow_drift: bool, concurrency: int, use: int | None, jobs_dir: str
+) -> None:
+    """Verify finished rollouts again from the state that --keep-state kept.
+
+    The new verdict counts if it is one; every earlier one stays below verdicts/. Exit code 1: some rollout could not
+    be verified again.
+    """
+    from benchflow_core.cli.eval.scores import score_text
+    from benchflow_core.cli.running import run_async
+    from benchflow_core.evaluation.score import score_again
+    from benchflow_core.evaluation.verdicts import locked, refresh_summaries, use_verdicts
+    from benchflow_core.results.jobs import find_folder
+
+    path = find_folder(job, Path(jobs_dir))
+    with locked(path):
+        if use is not None:
+            found = use_verdicts(path, use)
+        else:
+            work = score_again(
+                path,
+                isolation=isolation,
+                allow_drift=allow_drift,
+                concurrency=concurrency,
+                tell=lambda one: ui.note(_line(one)),
+            )
+            found = run_async(work)
+        results = refresh_summaries(path)
+    data = {"rollouts": [one.to_json() for one in found], "jobs": [result.to_json({}) for result in results]}
+
+    def text() -> None:
+        for result in results:
+            ui.out(f"{result.job_dir}: {score_text(result)}")
+
+    ui.emit(data, text)
+    if any(one.problem for one in found):
+        raise SystemExit(1)
+
+
+def _line(one: Rescored) -> str:
+    name = one.rollout.name
+    if one.problem:
+        return f"{name}: verdict {one.verdict} stands: {one.problem}"
+    before, after = (_text(rewards) for rewards in (one.before, one.after))
+    return f"{name}: {after}, as before" if before == after else f"{name}: {before} → {after}"
+
+
+def _text(rewards: dict[str, float] | None) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in (rewards or {}).items()) or "unscored"

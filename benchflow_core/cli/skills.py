@@ -1,0 +1,57 @@
+"""`bench skills`: see and install skills."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchflow_core.cli.ui import Ui, printable
+
+__all__ = ["skills"]
+
+_PLACE = "~/.agents/skills"
+
+
+@click.group("skills", invoke_without_command=True)
+@click.option("--install", "word", metavar="OWNER/REPO@NAME", hidden=True, help="The same as skills install.")
+@click.pass_context
+def skills(ctx: click.Context, word: str | None) -> None:
+    """See and install skills: folders with a SKILL.md that agents read."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if word:
+        ctx.invoke(install, word=word, target=_PLACE, ref=None, force=False)
+    else:
+        ctx.invoke(list_skills, folders=())
+
+
+@skills.command("list")
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False))
+@click.pass_obj
+def list_skills(ui: Ui, folders: tuple[str, ...]) -> None:
+    """Skills in folders; without any, in the places agents look."""
+    from benchflow_core.task.skillset import read_skills
+
+    places = [Path(f) for f in folders] or [Path(p).expanduser() for p in (_PLACE, "~/.claude/skills", "skills")]
+    found = [skill for place in places if place.is_dir() for skill in read_skills(place)]
+    rows = [[printable(s.name), printable(s.description), str(s.folder)] for s in found]
+    value = [{"name": s.name, "description": s.description, "path": str(s.folder)} for s in found]
+    ui.emit(value, lambda: ui.table(["NAME", "DESCRIPTION", "FOLDER"], rows))
+
+
+@skills.command("install")
+@click.argument("word", metavar="OWNER/REPO@NAME")
+@click.option("--to", "target", type=click.Path(), default=_PLACE, show_default=True, help="The folder to put it in.")
+@click.option("--ref", help="Branch, tag or commit.")
+@click.option("--force", is_flag=True, help="Replace one that is there.")
+@click.pass_obj
+def install(ui: Ui, word: str, target: str, ref: str | None, force: bool) -> None:
+    """Bring a skill from a repository."""
+    from benchflow_core.dotenv import user_env
+    from benchflow_core.results.layout import cache_dir
+    from benchflow_core.task.skillset import install_skill
+
+    skill = install_skill(word, Path(target).expanduser(), cache_dir(user_env()), ref=ref, force=force)
+    value = {"name": skill.name, "path": str(skill.folder)}
+    ui.emit(value, lambda: ui.out(f"{printable(skill.name)} is in {skill.folder}"))

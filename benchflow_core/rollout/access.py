@@ -1,0 +1,69 @@
+"""What a role may see and write in the box that it shares with others, and who may read the reference solution."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from benchflow_core.contracts.common import Capability
+from benchflow_core.contracts.sandboxes import AccessView
+from benchflow_core.drive.outbox import outbox_folder
+from benchflow_core.drive.scenes import Role, Scene
+from benchflow_core.errors import CapabilityMissing
+
+if TYPE_CHECKING:
+    from benchflow_core.plugins import Loaded
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["check_access", "granted", "oracle_roles", "role_view"]
+
+SOLUTION: Final = "/solution"
+
+
+def oracle_roles(scenes: Sequence[Scene]) -> frozenset[str]:
+    """Roles that may read the solution: said so, or, among several roles, prompted with its path by the config."""
+    found = set()
+    for scene in scenes:
+        for role in scene.roles:
+            told = any(turn.role == role.name and SOLUTION in (turn.prompt or "") for turn in scene.turns)
+            if role.oracle_access or (role.oracle_access is None and told and len(scene.roles) > 1):
+                found.add(role.name)
+    return frozenset(found)
+
+
+def check_access(
+    roles: Mapping[str, Role], oracles: frozenset[str], sandbox: Loaded, capabilities: frozenset[str]
+) -> list[str]:
+    """Refuse what the sandbox cannot enforce; say what was granted."""
+    limited = [name for name, role in roles.items() if role.read_only or (oracles and name not in oracles)]
+    if limited and Capability.ACCESS_VIEW not in capabilities:
+        raise CapabilityMissing(
+            f"sandbox '{sandbox.name}' cannot enforce what role '{limited[0]}' may read and write.",
+            remedy=f"Use a sandbox with the capability {Capability.ACCESS_VIEW}.",
+        )
+    return [f"role '{name}' may read the reference solution in {SOLUTION}" for name in sorted(oracles)]
+
+
+def role_view(rollout: Rollout, role: Role) -> AccessView | None:
+    """The limits of a role's processes."""
+    hidden = (SOLUTION,) if rollout.plan.oracles and role.name not in rollout.plan.oracles else ()
+    if not role.read_only:
+        return AccessView(hidden=hidden) if hidden else None
+    own = (outbox_folder(rollout.workdir), rollout.agent_home, "/tmp", "/var/tmp", "/dev/shm", "/logs/agent")
+    return AccessView(read_only=("/",), hidden=hidden, writable=own)
+
+
+@asynccontextmanager
+async def granted(rollout: Rollout) -> AsyncIterator[None]:
+    """The solution is in the box while agents work there that may read it, and gone before the verifier looks."""
+    solution = (rollout.step.solution if rollout.step else None) or rollout.plan.task.solution
+    if not rollout.plan.oracles or solution is None:
+        yield
+        return
+    sandbox = rollout.sandbox
+    await sandbox.upload(solution.dir, SOLUTION)
+    try:
+        yield
+    finally:
+        await sandbox.exec(("rm", "-rf", SOLUTION), user="root", cwd="/", timeout=60)

@@ -1,0 +1,51 @@
+"""Tasks that are not in a local folder: every installed source is asked, in order of rank, whether it serves a URI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchflow_core.contracts.sources import Fetched, SourceRequest
+from benchflow_core.errors import BenchflowError, ConfigurationError, PluginError
+from benchflow_core.plugins import Loaded, registry
+
+__all__ = ["fetch_source"]
+
+
+def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, cache: Path) -> Fetched:
+    """An immutable local copy of what a source has there. Blocking. Raises `ConfigurationError` when nobody has it."""
+    source = _source_of(uri)
+    request = SourceRequest(uri=uri, path=path, ref=ref, cache_dir=cache / "sources" / source.name)
+    try:
+        fetched: Fetched = source.spec.fetch(request)
+    except BenchflowError:
+        raise
+    except OSError as error:
+        raise ConfigurationError(f"{uri} cannot be fetched: {error.strerror or error}.") from error
+    except Exception as error:
+        raise _defect(source, "fetch", uri, error) from error
+    if not fetched.root.exists():
+        raise _defect(source, "fetch", uri, FileNotFoundError(f"{fetched.root} is not there"))
+    return fetched
+
+
+def _source_of(uri: str) -> Loaded:
+    sources = sorted(registry().all("source"), key=lambda source: (source.spec.rank, source.name))
+    for source in sources:
+        try:
+            if source.spec.matches(uri):
+                return source
+        except Exception as error:
+            raise _defect(source, "matches", uri, error) from error
+    have = "; ".join(f"{source.name}: {source.spec.summary}" for source in sources)
+    raise ConfigurationError(
+        f"no installed source serves '{uri}'.",
+        remedy=f"Installed: {have}." if have else "None is installed. Try: pip install benchflow",
+    )
+
+
+def _defect(source: Loaded, hook: str, uri: str, error: Exception) -> PluginError:
+    return PluginError(
+        f"source '{source.name}' ({source.distribution} {source.version}) failed in {hook} on {uri}: "
+        f"{type(error).__name__}: {error}",
+        remedy="This is a defect of the plugin. Leave it out with: -p no:" + source.name,
+    )

@@ -1,0 +1,1 @@
+"""Module names of the older documents."""

@@ -1,0 +1,77 @@
+"""`bf.results(path)`: finished rollouts as rows, for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation.metrics import BenchmarkMetrics, collect_metrics, index_cache
+from benchflow_core.results.jobs import stored_jobs
+from benchflow_core.rollout.result import outcome_of
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Results", "results"]
+
+
+class Results:
+    """Every rollout that counts below a folder: a job, a rollout, or a folder of jobs."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.rows: list[dict[str, Any]] = [
+            _flat(row, job.name) for job in stored_jobs(self.path, index_cache()) for row in job.rows
+        ]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def metrics(self) -> BenchmarkMetrics:
+        """Score, coverage, intervals: as `bench eval metrics`."""
+        return collect_metrics(self.path)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One line per rollout. An unscored one has no reward: it is missing there, never zero."""
+        try:
+            import pandas
+        except ImportError:
+            raise ConfigurationError(
+                "to_dataframe() needs pandas.", remedy="Run: pip install 'benchflow[dataframe]'; or use .rows."
+            ) from None
+        return pandas.DataFrame(self.rows)
+
+
+def results(path: str | Path) -> Results:
+    return Results(path)
+
+
+def _flat(row: dict[str, Any], job: str) -> dict[str, Any]:
+    used, timing = row.get("agent_result") or {}, row.get("timing") or {}
+    rewards, info = row.get("rewards") or {}, row.get("error_info") or row.get("verifier_error_info") or {}
+    plain = (
+        "task_name rollout_name arm skill_mode agent model sandbox trial attempt image_fidelity verifier_isolation "
+        "n_prompts n_tool_calls n_skill_invocations error verifier_error started_at finished_at task_digest "
+        "dataset_name dataset_version core_version"
+    )
+    return {
+        "job": job,
+        **{key: row.get(key) for key in plain.split()},
+        "outcome": outcome_of(row),
+        "reward": rewards.get("reward"),
+        **{f"reward_{name}": value for name, value in rewards.items() if name != "reward"},
+        "error_kind": info.get("kind"),
+        "error_code": info.get("code"),
+        "flags": ",".join(row.get("flags") or ()),
+        "input_tokens": used.get("n_input_tokens"),
+        "output_tokens": used.get("n_output_tokens"),
+        "total_tokens": used.get("total_tokens"),
+        "cost_usd": used.get("cost_usd"),
+        **{f"seconds_{name}": value for name, value in timing.items()},
+        "rollout_dir": row["rollout_dir"],
+    }

@@ -1,0 +1,1 @@
+"""Runs any agent through acpx."""

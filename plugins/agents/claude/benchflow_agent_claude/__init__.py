@@ -1,0 +1,1 @@
+"""Claude Code over ACP, pinned, with a Node of its own."""

@@ -1,0 +1,1 @@
+"""Codex over ACP, pinned, with a Node of its own."""

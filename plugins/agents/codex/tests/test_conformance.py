@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from benchflow_core.testing import AgentConformance
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(900), pytest.mark.xdist_group("agent-codex")]
+
+
+class TestCodex(AgentConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "codex-acp"
+
+    @pytest.fixture
+    def sandbox_options(self, agent_cache: Path) -> Mapping[str, str]:
+        return {"dir": str(agent_cache / "sandboxes" / "local")}

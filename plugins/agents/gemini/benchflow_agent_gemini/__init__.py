@@ -1,0 +1,1 @@
+"""Gemini CLI over ACP, pinned, with a Node of its own."""

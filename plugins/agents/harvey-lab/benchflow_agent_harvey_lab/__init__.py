@@ -1,0 +1,1 @@
+"""The Harvey LAB harness for BenchFlow."""

@@ -1,0 +1,1 @@
+"""OpenHands for BenchFlow."""

@@ -1,0 +1,1 @@
+"""Loop strategies as drivers."""

@@ -1,0 +1,46 @@
+"""`best-of-n`: independent attempts from one state; the best is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from benchflow_core.contracts import Capability, DriverSpec
+from benchflow_core.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts import Episode
+
+
+async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
+    """Each attempt is a new session on the box as it was at the start. An attempt that passes ends the search."""
+    from benchflow_driver_loops.rounds import Rounds, passed
+
+    rounds, role, box = Rounds("best-of-n", params), episode.roles[0], episode.sandbox
+    start = await box.snapshot("best-of-n-start")
+    states = []
+    for number in range(max(1, int(params["n"]))):
+        if number:
+            await box.restore(start)
+        turn = await episode.prompt(role, None)
+        verdict = await episode.soft_verify()
+        rounds.add(episode, turn, verdict)
+        await episode.end_scene()
+        states.append(await box.snapshot(f"best-of-n-{number}"))
+        if passed(verdict):
+            break
+    best = max(range(len(states)), key=lambda n: (rounds.rewards[n] or 0.0, -n))
+    if best != len(states) - 1:
+        await box.restore(states[best])
+    passes = (rounds.rewards[best] or 0.0) >= 1.0
+    rounds.report(episode, "passed_bar" if passes else "max_iterations", chosen=best, chosen_by="verifier")
+
+
+@hookimpl
+def benchflow_driver() -> DriverSpec:
+    return DriverSpec(
+        summary="n independent attempts, the best by the tests is kept",
+        drive=drive,
+        params={"n": 3},
+        needs=frozenset({Capability.SNAPSHOT, Capability.RESTORE}),
+    )

@@ -1,0 +1,129 @@
+"""The loops on a real box with a real ACP agent, and the kit's own checks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from benchflow_driver_loops.feedback import feedback
+
+from benchflow_core.contracts import SoftVerdict
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.testing import DriverConformance
+
+TASK = Path(__file__).parents[4] / "examples" / "tasks" / "hello-file"
+GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCHFLOW_CACHE", str(tmp_path / "cache"))
+
+
+class TestSingleShot(DriverConformance):
+    @pytest.fixture
+    def plugin(self):
+        return "single-shot"
+
+
+class TestVerifyRetry(DriverConformance):
+    @pytest.fixture
+    def plugin(self):
+        return "verify-retry"
+
+
+class TestSelfReview(DriverConformance):
+    @pytest.fixture
+    def plugin(self):
+        return "self-review"
+
+
+class TestBestOfN(DriverConformance):
+    @pytest.fixture
+    def plugin(self):
+        return "best-of-n"
+
+
+@pytest.fixture
+def play(tmp_path):
+    async def run(driver, *turns):
+        from benchflow_core.rollout import Rollout, RolloutConfig
+
+        script = json.dumps({"turns": [[{"run": command}] for command in turns]})
+        config = RolloutConfig(
+            TASK,
+            agent="scripted",
+            sandbox="local",
+            agent_options={"script": script},
+            driver=driver,
+            jobs_dir=tmp_path / "jobs",
+        )
+        rollout = await Rollout.create(config)
+        result = await rollout.run()
+        assert result.error is None, result.error
+        prompts = json.loads((rollout.dir / "prompts.json").read_text())
+        return result, prompts
+
+    return run
+
+
+async def test_verify_retry_stops_when_the_tests_pass(play):
+    result, prompts = await play("verify-retry:k=3,feedback=none", "true", "true", GREET, "rm /app/hello.txt")
+    assert result.rewards == {"reward": 1.0}
+    loop = result.to_json()["loop"]
+    assert loop["reward_trajectory"] == [0.0, 0.0, 1.0] and loop["stop_reason"] == "passed_bar"
+    assert (loop["iterations_run"], loop["first_pass_iteration"]) == (3, 2)
+    assert loop["params"] == {"k": 3, "feedback": "none"}
+    assert prompts[1] == prompts[2] == "The task is not solved yet. Find out what is wrong and fix it."
+
+
+async def test_verify_retry_gives_up_after_k(play):
+    result, prompts = await play("verify-retry:k=1", "true", "true", GREET)
+    assert result.rewards == {"reward": 0.0}
+    assert (len(prompts), result.loop["stop_reason"]) == (2, "max_iterations")
+
+
+async def test_self_review_never_hears_of_the_tests(play):
+    result, prompts = await play("self-review:k=1", "true", GREET)
+    assert result.rewards == {"reward": 1.0} and result.loop["reward_trajectory"] == [0.0, 1.0]
+    assert "test" not in prompts[1]
+
+
+async def test_best_of_n_keeps_the_best_and_starts_each_from_the_same_state(play):
+    """Each attempt is a new process, so the script's first turn plays each time: what differs is left in the box."""
+    once = f"test -e /app/was-here && echo dirty > /app/hello.txt || {{ touch /app/was-here; {GREET}; }}"
+    result, _ = await play("best-of-n:n=2", once)
+    assert result.rewards == {"reward": 1.0} and result.loop["iterations_run"] == 1
+    wrong = "test -e /app/was-here && echo dirty > /app/dirty; touch /app/was-here"
+    result, _ = await play("best-of-n:n=2", wrong)
+    assert result.loop["reward_trajectory"] == [0.0, 0.0] and result.loop["chosen"] == 0
+
+
+async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
+    with pytest.raises(ConfigurationError, match="no parameter 'kk'"):
+        await play("verify-retry:kk=3", "true")
+    with pytest.raises(ConfigurationError, match="k=many is not a int"):
+        await play("verify-retry:k=many", "true")
+
+
+TESTS = ({"name": "test_a[secret-1]", "status": "failed"}, {"name": "test_b", "status": "passed"})
+
+
+@pytest.mark.parametrize(
+    ("level", "told", "hidden"),
+    [
+        ("none", "not solved yet", "test_a"),
+        ("counts", "1 of 2 tests pass", "test_a"),
+        ("names", "- test_a", "secret"),
+        ("raw", "the output", ""),
+    ],
+)
+def test_feedback_tells_no_more_than_asked(level, told, hidden):
+    text = feedback(SoftVerdict({"reward": 0.0}, output="the output with secret", tests=TESTS), level)
+    assert told in text and (not hidden or hidden not in text)
+
+
+def test_an_unknown_level_is_refused():
+    with pytest.raises(ConfigurationError, match="feedback 'all' is unknown"):
+        feedback(SoftVerdict(None), "all")

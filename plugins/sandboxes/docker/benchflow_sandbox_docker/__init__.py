@@ -1,0 +1,1 @@
+"""Rollouts in containers of a Docker engine."""

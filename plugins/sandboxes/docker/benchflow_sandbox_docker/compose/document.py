@@ -1,0 +1,121 @@
+"""A compose file with the line of everything in it, and `${VAR}` put in as compose does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from benchflow_core.errors import TaskError
+
+__all__ = ["Document"]
+
+_MAX_BYTES = 1024 * 1024
+_MAX_NODES = 20_000
+_VARIABLE = re.compile(
+    r"\$(?:(?P<escaped>\$)|(?P<plain>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?:(?P<op>:?[-?+])(?P<word>[^{}]*))?\}|(?P<bad>\{))"
+)
+
+
+class Document:
+    """What the file says. Nothing in it is trusted: safe-loaded, bounded, and no host variable is ever read."""
+
+    def __init__(self, text: str, name: str) -> None:
+        import yaml
+
+        self.name = name
+        self.text = text
+        self.lines: dict[tuple[Any, ...], int] = {}
+        self._nodes = 0
+        if len(text) > _MAX_BYTES:
+            raise TaskError(f"{name} is larger than {_MAX_BYTES // 1024} KiB.")
+        try:
+            loader = yaml.SafeLoader(text)
+            node = loader.get_single_node()
+            self._note(node, ())
+            self.data = loader.construct_document(node) if node is not None else None
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            line = f":{mark.line + 1}" if mark else ""
+            raise TaskError(f"{name}{line}: {getattr(error, 'problem', None) or error}.") from error
+        except (RecursionError, ValueError, TypeError) as error:
+            raise TaskError(f"{name}: cannot be read as YAML ({type(error).__name__}).") from error
+        if not isinstance(self.data, dict):
+            raise TaskError(f"{name}: expected a mapping with 'services'.")
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        try:
+            with path.open("rb") as file:
+                return cls(file.read(_MAX_BYTES + 1).decode("utf-8"), path.name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise TaskError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+    def refuse(self, at: tuple[Any, ...], message: str, remedy: str | None = None) -> NoReturn:
+        raise TaskError(f"{self.where(at)}: {message}", remedy=remedy)
+
+    def where(self, at: tuple[Any, ...]) -> str:
+        """File and line of the nearest thing on the way to `at` that has one."""
+        while at and at not in self.lines:
+            at = at[:-1]
+        return f"{self.name}:{self.lines.get(at, 1)}"
+
+    def _note(self, node: Any, at: tuple[Any, ...]) -> None:
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:  # anchors can make a small file endless
+            raise TaskError(f"{self.name}: more than {_MAX_NODES} values, anchors counted where they are used.")
+        if node is None:
+            return
+        self.lines.setdefault(at, node.start_mark.line + 1)
+        if node.id == "mapping":
+            for key, value in node.value:
+                if key.id == "scalar" and key.value == "<<":
+                    for merged in value.value if value.id == "sequence" else [value]:
+                        self._note(merged, at)
+                    continue
+                self.lines[(*at, key.value)] = key.start_mark.line + 1
+                self._note(value, (*at, key.value))
+        elif node.id == "sequence":
+            for index, value in enumerate(node.value):
+                self._note(value, (*at, index))
+
+    def interpolated(self, variables: Mapping[str, str], *, lenient: bool = False) -> dict[str, Any]:
+        """The data with variables put in. `lenient`: one that is not known yet counts as empty."""
+
+        def walk(value: Any, at: tuple[Any, ...]) -> Any:
+            if isinstance(value, dict):
+                return {key: walk(item, (*at, key)) for key, item in value.items()}
+            if isinstance(value, list):
+                return [walk(item, (*at, index)) for index, item in enumerate(value)]
+            return self._fill(value, variables, at, lenient) if isinstance(value, str) and "$" in value else value
+
+        found: dict[str, Any] = walk(self.data, ())
+        return found
+
+    def _fill(self, text: str, variables: Mapping[str, str], at: tuple[Any, ...], lenient: bool) -> str:
+        def one(match: re.Match[str]) -> str:
+            if match["escaped"]:
+                return "$"
+            if match["bad"]:
+                self.refuse(at, f"'{text}' has a '${{' that is not understood.")
+            name, op, word = match["plain"] or match["name"], match["op"] or "", match["word"] or ""
+            value = variables.get(name)
+            given = bool(value) if op.startswith(":") else value is not None
+            if op.endswith("+"):
+                return word if given else ""
+            if given:
+                return value or ""
+            if op.endswith("-"):
+                return self._fill(word, variables, at, lenient)
+            if lenient:
+                return ""
+            self.refuse(
+                at,
+                f"${name} is not set{': ' + word if op.endswith('?') and word else ''}.",
+                "A compose file sees the task's own environment.env, not the host's; or write ${"
+                + name
+                + ":-default}.",
+            )
+
+        return _VARIABLE.sub(one, text)

@@ -1,0 +1,171 @@
+"""A Python that runs in any Linux image: this host's interpreter with its libraries and its own loader.
+
+It is mounted read-only in every box, runs the box's first process, and serves as the `python` runtime. The loader is
+told where its libraries are, and neither its cache nor its preload list is one that a box could write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import marshal
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from benchflow_core.errors import CapabilityMissing
+
+__all__ = ["MOUNT", "PYTHON", "SUPERVISOR", "archive", "identity", "machine"]
+
+MOUNT: Final = "/opt/benchflow/box"
+PYTHON: Final = f"{MOUNT}/python/bin/python3"
+_VERSION: Final = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+_LIB: Final = f"{MOUNT}/python/lib"
+_LOADER: Final = (f"{_LIB}/ld.so", "--library-path", _LIB, f"{MOUNT}/python/bin/{_VERSION}")
+_START: Final = (
+    f"import sys; sys.path.insert(0, '{MOUNT}/code'); from benchflow_sandbox_docker.inside.main import main; main()"
+)
+SUPERVISOR: Final = (*_LOADER, "-I", "-S", "-X", "utf8", "-c", _START)
+_WRAPPER: Final = f"""#!/bin/sh
+exec {_LIB}/ld.so --argv0 "$0" --library-path {_LIB} {MOUNT}/python/bin/{_VERSION} "$@"
+"""
+_UNUSED: Final = frozenset(
+    {"test", "tests", "idlelib", "tkinter", "turtledemo", "lib2to3", "__pycache__", "site-packages", "dist-packages"}
+)
+_PATCHES: Final = (
+    (b"/etc/ld.so.preload\0", b"/proc/self/no/such\0"),
+    (b"/etc/ld.so.cache\0", b"/proc/self/no/so\0"),
+)
+_MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def machine() -> str:
+    """This host's processor, as engines call it."""
+    return _MACHINES.get(platform.machine(), platform.machine())
+
+
+@cache
+def identity() -> str:
+    """Changes when the interpreter or the code that runs in boxes does."""
+    binary = Path(sys.executable).resolve()
+    found = hashlib.sha256(f"2 {sys.version} {binary} {binary.stat().st_size} {MOUNT}".encode())
+    for name, data in _code():
+        found.update(name.encode() + data)
+    return found.hexdigest()[:16]
+
+
+def _code() -> Iterator[tuple[str, bytes]]:
+    package = resources.files("benchflow_sandbox_docker")
+    yield "benchflow_sandbox_docker/__init__.py", b""
+    for file in sorted((package / "inside").iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".py"):
+            yield f"benchflow_sandbox_docker/inside/{file.name}", file.read_bytes()
+
+
+def archive() -> bytes:
+    """A tar of everything below the mount."""
+    if sys.platform != "linux":
+        raise CapabilityMissing(
+            "The Docker sandbox brings this host's own Python into its boxes, which takes a Linux host.",
+            remedy="Run bench on the Linux machine of the engine, or use another sandbox.",
+        )
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, data in _code():
+            _add(tar, f"code/{name}", data)
+            _add(tar, f"code/{importlib.util.cache_from_source(name)}", _compiled(name, data))
+        _add(tar, "python/bin/python3", _WRAPPER.encode(), 0o755)
+        _add(tar, f"python/bin/{_VERSION}", Path(sys.executable).resolve().read_bytes(), 0o755)
+        libraries = _add_library(tar, Path(sysconfig.get_path("stdlib")))
+        _add_pip(tar)
+        for name, path in libraries.items():
+            _add(tar, f"python/lib/{name}", _patched(path) if name == "ld.so" else path.read_bytes(), 0o755)
+        end = tar.offset
+    # Two empty blocks end an archive. Podman stops reading there, and fails where more of them follow.
+    return out.getvalue()[: end + 2 * tarfile.BLOCKSIZE]
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644, time: int = 0) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = len(data), mode, time
+    tar.addfile(info, io.BytesIO(data))
+
+
+def _add_source(tar: tarfile.TarFile, name: str, path: Path) -> None:
+    """A file with its time, so that what Python compiled from it here holds there as well."""
+    _add(tar, name, path.read_bytes(), time=int(path.stat().st_mtime))
+    compiled = Path(importlib.util.cache_from_source(str(path))) if path.suffix == ".py" else path
+    if compiled != path and compiled.is_file():
+        _add(tar, f"{PurePosixPath(name).parent}/__pycache__/{compiled.name}", compiled.read_bytes())
+
+
+def _add_library(tar: tarfile.TarFile, stdlib: Path) -> dict[str, Path]:
+    """The standard library, compiled; returns the shared libraries that it and the interpreter need."""
+    binary = Path(sys.executable).resolve()
+    needed = _dependencies(binary) or {}
+    if "ld.so" not in needed:
+        raise CapabilityMissing(f"{binary} cannot be taken apart: ldd names no loader for it.")
+    for folder, folders, files in os.walk(stdlib):
+        folders[:] = sorted(name for name in folders if name not in _UNUSED and not name.startswith("config-"))
+        for name in sorted(files):
+            path = Path(folder, name)
+            relative = path.relative_to(stdlib)
+            if name.endswith(".so"):
+                found = _dependencies(path)
+                if found is None:  # a module whose own library this host lacks
+                    continue
+                needed |= found
+            if name.endswith((".so", ".py", ".whl", ".pem")):
+                _add_source(tar, f"python/lib/{_VERSION}/{relative}", path)
+    for pattern in ("libnss_dns.so*", "libnss_files.so*", "libresolv.so*"):
+        for path in needed["libc.so.6"].parent.glob(pattern):
+            needed.setdefault(path.name, path)
+    return needed
+
+
+def _add_pip(tar: tarfile.TarFile) -> None:
+    for site in {sysconfig.get_path("purelib"), f"{sys.base_prefix}/lib/{_VERSION}/site-packages"}:
+        folder = Path(site, "pip")
+        if folder.is_dir():
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and path.suffix != ".pyc":
+                    _add(tar, f"python/lib/{_VERSION}/site-packages/pip/{path.relative_to(folder)}", path.read_bytes())
+            return
+
+
+def _dependencies(path: Path) -> dict[str, Path] | None:
+    """Names to files, `ld.so` for the loader; nothing at all where one is missing."""
+    done = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False)
+    found: dict[str, Path] = {}
+    for line in done.stdout.splitlines():
+        name, arrow, rest = line.strip().partition(" => ")
+        if "not found" in line:
+            return None
+        if arrow:
+            found[name] = Path(rest.split(" (")[0]).resolve()
+        elif name.startswith("/"):
+            found["ld.so"] = Path(name.split(" (")[0]).resolve()
+    return found
+
+
+def _compiled(name: str, source: bytes) -> bytes:
+    """A .pyc that is never checked against its source."""
+    return importlib.util.MAGIC_NUMBER + bytes([1, 0, 0, 0]) + bytes(8) + marshal.dumps(compile(source, name, "exec"))
+
+
+def _patched(loader: Path) -> bytes:
+    data = loader.read_bytes()
+    for old, new in _PATCHES:
+        if data.count(old) != 1:
+            raise CapabilityMissing(f"{loader} is not a loader that is known here: it has no {old[:-1].decode()}.")
+        data = data.replace(old, new)
+    return data

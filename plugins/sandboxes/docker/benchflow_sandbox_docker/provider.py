@@ -1,0 +1,237 @@
+"""The provider: what a job holds open."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts.sandboxes import (
+    ImageRef,
+    ImageRequest,
+    NetworkPolicy,
+    SandboxContext,
+    Snapshot,
+    StartRequest,
+)
+from benchflow_core.errors import CapabilityMissing, ConfigurationError, SandboxStartError
+from benchflow_sandbox_docker import addresses, interpreter, leases
+from benchflow_sandbox_docker.box import DockerSandbox
+from benchflow_sandbox_docker.container import Container, ContainerPlan, Mount
+from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.host import find
+from benchflow_sandbox_docker.images import Images, reference
+from benchflow_sandbox_docker.inside.launch import DEFAULT_PATH
+from benchflow_sandbox_docker.layers import Layers
+from benchflow_sandbox_docker.snapshots import Snapshots
+from benchflow_sandbox_docker.volumes import Volumes
+
+if TYPE_CHECKING:
+    from benchflow_sandbox_docker.compose.sandbox import ComposeSandbox
+
+__all__ = ["DockerProvider"]
+
+_BUILD_TERM = 3 * 3600.0
+ChangePlan = Callable[[ContainerPlan], ContainerPlan]
+
+
+class DockerProvider:
+    def __init__(self, context: SandboxContext) -> None:
+        self.context = context
+        self.engine = Engine(find(_environment(context)))
+        self._boxes: set[DockerSandbox | ComposeSandbox] = set()
+        self._images = Images(self.engine, context)
+        self._volumes = Volumes(self.engine, context.cache_dir, context.labels)
+        self._layers = Layers(self._volumes, context, self._open_builder)
+        self._snapshots = Snapshots(self.engine, context.cache_dir, context.labels, self._open_donor)
+        self._bridge: asyncio.Task[tuple[str, list[str]]] | None = None
+        self._reaping: asyncio.Task[list[str]] | None = None
+
+    # --- images ----------------------------------------------------------------------------------------------------
+
+    async def prepare(
+        self, request: ImageRequest, layers: Sequence[Layer] = (), runtimes: Sequence[Runtime] = ()
+    ) -> ImageRef:
+        self._sweep()
+        if request.compose is not None:
+            from benchflow_sandbox_docker.compose.prepare import prepare_compose
+
+            return await prepare_compose(self, request, layers, runtimes)
+        for runtime in (*runtimes, *(runtime for layer in layers for runtime in layer.runtimes)):
+            _require(runtime)
+        found = await self._images.find(request)
+        config = found.details.get("Config") or {}
+        env = dict(row.partition("=")[::2] for row in config.get("Env") or ())
+        mounts = await self._layers.mounts(found.base, layers, env)
+        rows = [[mount.volume, mount.target] for mount in mounts]
+        key = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:12] if rows else ""
+        return reference(found, key, {"python": interpreter.PYTHON}, {"mounts": rows, "platform": request.platform})
+
+    # --- boxes -----------------------------------------------------------------------------------------------------
+
+    async def start(self, image: ImageRef, request: StartRequest) -> DockerSandbox | ComposeSandbox:
+        self._sweep()
+        if image.meta.get("compose"):
+            from benchflow_sandbox_docker.compose.run import start_compose
+
+            return await start_compose(self, image, request)
+        return await self.start_box(image, request)
+
+    async def start_box(
+        self, image: ImageRef, request: StartRequest, change: ChangePlan = lambda plan: plan
+    ) -> DockerSandbox:
+        """One container. `change`: what a service of a compose task wants different."""
+        if "image" not in image.meta:
+            raise SandboxStartError(f"The image {image.ref} was not prepared by the Docker sandbox.", retryable=False)
+        env = {"PATH": DEFAULT_PATH, "LANG": "C.UTF-8", **image.env, **request.env}
+        start = partial(self._start_container, request, change)
+        box = DockerSandbox(image, request, env, start, self._reach, self._snapshots, self.forget_box)
+        self._boxes.add(box)
+        try:
+            await box.begin(request.revert)
+        except BaseException:
+            await asyncio.shield(box.stop())
+            raise
+        return box
+
+    def labels(self, kind: str, request: StartRequest) -> dict[str, str]:
+        mine = {**self.context.labels, **request.labels}
+        return leases.labels(kind, mine, expires_after=request.expires_after)
+
+    def keep(self, sandbox: ComposeSandbox) -> None:
+        self._boxes.add(sandbox)
+
+    def forget_box(self, sandbox: DockerSandbox | ComposeSandbox) -> None:
+        self._boxes.discard(sandbox)
+
+    async def _start_container(
+        self, request: StartRequest, change: ChangePlan, image: ImageRef, policy: NetworkPolicy
+    ) -> Container:
+        mine = {**self.context.labels, **request.labels}
+        mounts = [Mount(volume, target) for volume, target in image.meta.get("mounts") or ()]
+        network, forbidden = await self._network(policy)
+        plan = ContainerPlan(
+            image=str(image.meta["image"]),
+            mounts=[*mounts],
+            labels=leases.labels("box", mine, expires_after=request.expires_after),
+            resources=request.resources,
+            network=network,
+            forbidden=forbidden,
+            platform=image.meta.get("platform"),
+        )
+        return await self.start_container(change(plan))
+
+    async def start_container(self, plan: ContainerPlan) -> Container:
+        """With our interpreter mounted, without which nothing of ours runs in it."""
+        key = f"box-{interpreter.identity()}"
+        fill = partial(self._fill_interpreter, plan.image)
+        while True:
+            volume = await self._volumes.ensure(key, fill, nobodys=True)
+            mounts = [Mount(volume, interpreter.MOUNT), *plan.mounts]
+            try:
+                return await Container.start(self.engine, replace(plan, mounts=mounts))
+            except SandboxStartError:
+                if not await self._volumes.was_pruned(key):
+                    raise
+
+    async def _fill_interpreter(self, image: str, volume: str) -> None:
+        there = str((await self.engine.version()).get("Arch") or interpreter.machine())
+        if there != interpreter.machine():
+            raise CapabilityMissing(
+                f"The engine runs on {there} and this host on {interpreter.machine()}: boxes need this host's Python.",
+                remedy="Run bench on a machine like the engine's.",
+            )
+        archive = await asyncio.to_thread(interpreter.archive)
+        labels = leases.labels("builder", self.context.labels, expires_after=_BUILD_TERM)
+        mount = Mount(volume, interpreter.MOUNT, read_only=False)
+        config = {"Image": image, "Cmd": ["true"], "Labels": labels, "HostConfig": {"Mounts": [mount.config()]}}
+        identity = await self.engine.create(f"benchflow-fill-{volume}", config)
+        try:
+            await self.engine.put_archive(identity, interpreter.MOUNT, archive)
+        finally:
+            await asyncio.shield(self.engine.remove(identity))
+
+    async def _open_builder(self, image: str, mounts: Sequence[Mount]) -> Container:
+        labels = leases.labels("builder", self.context.labels, expires_after=_BUILD_TERM)
+        network, forbidden = await self._network(NetworkPolicy("public"))
+        return await self.start_container(
+            ContainerPlan(image=image, mounts=mounts, labels=labels, network=network, forbidden=forbidden)
+        )
+
+    async def _open_donor(self, image: str) -> Container:
+        labels = leases.labels("builder", self.context.labels, expires_after=_BUILD_TERM)
+        return await self.start_container(ContainerPlan(image=image, labels=labels))
+
+    # --- networks --------------------------------------------------------------------------------------------------
+
+    async def _network(self, policy: NetworkPolicy) -> tuple[str, list[str]]:
+        """The engine's network for a policy, and what a box on it must not reach."""
+        if policy.mode != "public":
+            return "none", []
+        if self._bridge is None:
+            self._bridge = asyncio.ensure_future(self._find_bridge())
+        name, prefixes = await asyncio.shield(self._bridge)
+        return name, addresses.forbidden(prefixes)
+
+    async def _find_bridge(self) -> tuple[str, list[str]]:
+        name = "podman" if await self.engine.is_podman() else "bridge"
+        return "bridge", await addresses.bridge_prefixes(self.engine, name)
+
+    async def _reach(self, container: Container, policy: NetworkPolicy) -> None:
+        """Change what a running container reaches."""
+        network, forbidden = await self._network(policy)
+        await container.channel.call("network", forbidden=forbidden, cut_off=policy.mode != "public")
+        if network != "none" and container.network == "none":
+            await self.engine.disconnect("none", container.id)
+            await self.engine.connect(network, container.id)
+            container.network = network
+
+    # --- ending ----------------------------------------------------------------------------------------------------
+
+    def _sweep(self) -> None:
+        """Once per job: remove what killed runs left."""
+        if self._reaping is None:
+            self._reaping = asyncio.ensure_future(leases.reap_dead(self.engine))
+
+    async def forget(self, snapshot: Snapshot) -> None:
+        await self._snapshots.forget(str(snapshot.image.meta.get("image")))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(box.stop() for box in list(self._boxes)), return_exceptions=True)
+        await self._snapshots.close()
+        for task in (self._reaping, self._bridge):
+            await asyncio.gather(*([task] if task is not None else []), return_exceptions=True)
+
+
+def _environment(context: SandboxContext) -> dict[str, str]:
+    """Where the engine is looked up. The option `host` is DOCKER_HOST for this job."""
+    unknown = sorted(set(context.options) - {"host"})
+    if unknown:
+        raise ConfigurationError(
+            f"The Docker sandbox has no option {unknown[0]!r}.",
+            remedy="Possible: host=unix:///path or tcp://host:port.",
+        )
+    env = dict(context.env or os.environ)
+    return {**env, "DOCKER_HOST": context.options["host"]} if "host" in context.options else env
+
+
+def _require(runtime: Runtime) -> None:
+    if runtime.name != "python":
+        raise CapabilityMissing(
+            f"The Docker sandbox brings the runtime python, not {runtime.name}.",
+            remedy="Bring it as a layer of the agent, from a package index.",
+        )
+    wanted = tuple(int(part) for part in re.findall(r"\d+", runtime.minimum))
+    if sys.version_info[: len(wanted)] < wanted:
+        raise CapabilityMissing(
+            f"python {runtime.minimum} or newer is needed; this host brings {sys.version.split()[0]}.",
+            remedy="Run bench with a newer Python.",
+        )

@@ -1,0 +1,208 @@
+"""A box's file system captured as an image: what differs from the one it started from, and undoing parts of that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
+from benchflow_core.errors import InfrastructureError
+from benchflow_sandbox_docker import files, leases
+from benchflow_sandbox_docker.container import Container
+from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.inside.state import ENGINE_FILES
+from benchflow_sandbox_docker.interpreter import MOUNT
+
+__all__ = ["Snapshots"]
+
+_REPOSITORY: Final = "benchflow-snapshot"
+_TERM: Final = 6 * 3600.0
+_MODIFIED, _ADDED, _DELETED = 0, 1, 2
+_NOT_FILES: Final = ("/dev", "/proc", "/sys", "/.dockerenv", "/run/.containerenv", "/.benchflow-volumes")
+_ENGINE_OWN: Final = frozenset({*ENGINE_FILES, "/etc/mtab"})
+_SHM: Final = "/dev/shm"
+Index = Mapping[str, Sequence[Any]]
+"""Path to type, mode, uid, gid: what an image has."""
+OpenDonor = Callable[[str], Awaitable[Container]]
+
+
+class Snapshots:
+    def __init__(self, engine: Engine, cache_dir: Path, labels: Mapping[str, str], open_donor: OpenDonor) -> None:
+        self._engine, self._labels, self._open_donor = engine, labels, open_donor
+        self._cache = cache_dir / "docker" / "indexes"
+        self._indexes: dict[str, asyncio.Future[Index]] = {}
+        self._taken: dict[str, bool] = {}
+        """Snapshot image to whether it is kept."""
+        self._added: dict[str, frozenset[str]] = {}
+
+    def index(self, image: str) -> asyncio.Future[Index]:
+        """What is in an image, found out once, by a box on it that nothing else runs in."""
+        found = self._indexes.get(image)
+        if found is None or (found.done() and (found.cancelled() or found.exception() is not None)):
+            found = self._indexes[image] = asyncio.ensure_future(self._read_index(image))
+        return found
+
+    async def _read_index(self, image: str) -> Index:
+        path = self._cache / f"{image.rpartition(':')[2]}.json"
+        if image in self._taken:  # a snapshot: nobody will ask for it again
+            found: Index = await asyncio.to_thread(json.loads, await self._ask_index(image))
+            return found
+        if not path.is_file():
+            await asyncio.to_thread(_write, path, await self._ask_index(image))
+        found = await asyncio.to_thread(lambda: json.loads(path.read_bytes()))
+        return found
+
+    async def _ask_index(self, image: str) -> bytes:
+        donor = await self._open_donor(image)
+        try:
+            channel, number = donor.channel, donor.channel.number()
+            stream = channel.reader(number)
+            await channel.call("index", number)
+            parts = []
+            while part := await stream.read(1 << 20):
+                parts.append(part)
+        finally:
+            await asyncio.shield(donor.remove())
+        data = b"".join(parts)
+        if not data.endswith(b"}"):
+            raise InfrastructureError(f"The list of what is in {image} was cut short.")
+        return data
+
+    # --- capturing -------------------------------------------------------------------------------------------------
+
+    async def take(self, box: Container, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
+        source = str(image.meta["image"])
+        index = self.index(source)
+        volumes = [*map(str, image.meta.get("volumes") or ()), _SHM]
+        tag = secrets.token_hex(8)
+        marks = leases.labels("snapshot", {**self._labels, "name": name}, expires_after=None if keep else _TERM)
+        try:
+            await box.channel.call("freeze")
+            packed = await box.channel.call("pack", paths=volumes)
+            changed, identity = await asyncio.gather(
+                self._engine.changes(box.id), self._engine.commit(box.id, _REPOSITORY, tag, marks)
+            )
+            rows = await self._rows(box, image, changed, await index, volumes)
+            rows = sorted([*rows, *await _engine_rows(box, packed["files"])], key=lambda row: row.path)
+        except OSError as error:
+            raise InfrastructureError(f"The box cannot be captured: {error.strerror}.") from error
+        finally:
+            with contextlib.suppress(InfrastructureError, OSError):
+                await asyncio.shield(_thaw(box))
+        captured = replace(
+            image,
+            ref=f"{_REPOSITORY}:{tag}",
+            digest=identity,
+            meta={**image.meta, "image": identity, "origin": source, "packed": packed["packed"], "entrypoint": []},
+        )
+        self._taken[identity] = keep
+        self._added[identity] = frozenset(row.path for row in rows if row.kind == "added")
+        return Snapshot(name, captured, tuple(rows))
+
+    async def _rows(
+        self, box: Container, image: ImageRef, changed: list[dict[str, Any]], index: Index, volumes: list[str]
+    ) -> list[Change]:
+        ours = [MOUNT, *(str(target) for _, target in image.meta.get("mounts") or ())]
+        kinds = {str(row["Path"]): int(row["Kind"]) for row in changed if not _hidden(str(row["Path"]), ours)}
+        for folder in volumes:
+            listed = (await box.channel.call("below", path=folder))["paths"] if folder != _SHM else []
+            kinds |= {path: _MODIFIED if path in index else _ADDED for path in listed}
+            below = f"{folder}/"
+            kinds |= {p: _DELETED for p in index if p.startswith(below) and p not in kinds and folder != _SHM}
+        looked = dict(zip(kinds, (await box.channel.call("look", paths=list(kinds)))["rows"], strict=True))
+        replaced = [path for path, kind in kinds.items() if kind == _DELETED and looked[path] is not None]
+        gone = _children(index, replaced)
+        extra = [path for path in gone if path not in kinds]
+        looked |= dict(zip(extra, (await box.channel.call("look", paths=extra))["rows"], strict=True))
+        rows = (_row(path, looked[path], index.get(path)) for path in looked)
+        return sorted((row for row in rows if row is not None), key=lambda row: row.path)
+
+    # --- undoing ---------------------------------------------------------------------------------------------------
+
+    async def revert(self, box: Container, image: ImageRef, paths: Sequence[str]) -> None:
+        """Before anything else runs in the box."""
+        paths = [path for path in paths if path not in ENGINE_FILES]  # a new box has the engine's own
+        known = self._added.get(str(image.meta["image"]), frozenset())
+        added = [path for path in paths if path in known]
+        back = sorted(path for path in paths if path not in known)
+        try:
+            if added:
+                await box.channel.call("remove", paths=sorted(added, reverse=True))
+            if back:
+                await self._bring_back(box, str(image.meta["origin"]), back)
+        except OSError as error:
+            raise InfrastructureError(f"Changes cannot be undone: {error}.") from error
+
+    async def _bring_back(self, box: Container, origin: str, paths: list[str]) -> None:
+        rows = (await box.channel.call("look", paths=paths))["rows"]
+        wanted = [[path, row is None or row[0] != "dir"] for path, row in zip(paths, rows, strict=True)]
+        donor = await self._open_donor(origin)
+        try:
+            await files.between(donor.channel, "give_back", {"paths": wanted}, box.channel, "undoing changes")
+        finally:
+            await asyncio.shield(donor.remove())
+
+    # --- forgetting ------------------------------------------------------------------------------------------------
+
+    async def forget(self, identity: str) -> None:
+        if self._taken.pop(identity, True) is False:
+            self._added.pop(identity, None)
+            await self._engine.remove_image(identity)
+
+    async def close(self) -> None:
+        for future in self._indexes.values():
+            future.cancel()
+        await asyncio.gather(*self._indexes.values(), return_exceptions=True)
+        for identity in reversed(list(self._taken)):
+            await self.forget(identity)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all, also where two do it at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    making = path.with_suffix(f".{secrets.token_hex(4)}")
+    making.write_bytes(data)
+    making.replace(path)
+
+
+async def _engine_rows(box: Container, paths: list[str]) -> list[Change]:
+    found = (await box.channel.call("look", paths=paths))["rows"]
+    pairs = zip(paths, found, strict=True)
+    return [Change(path, "modified", *row[:5]) if row else Change(path, "deleted", was="file") for path, row in pairs]
+
+
+async def _thaw(box: Container) -> None:
+    await box.channel.call("drop_pack")
+    await box.channel.call("thaw")
+
+
+def _hidden(path: str, ours: Iterable[str]) -> bool:
+    if path in _ENGINE_OWN or any(path == top or path.startswith(f"{top}/") for top in (*_NOT_FILES, *ours)):
+        return True
+    return any(target.startswith(f"{path}/") for target in ours) and path.startswith("/opt/benchflow")
+
+
+def _children(index: Index, folders: Iterable[str]) -> list[str]:
+    """What the image has directly in directories that were deleted and made again."""
+    tops = set(folders)
+    return [path for path in index if path.rpartition("/")[0] in tops] if tops else []
+
+
+def _row(path: str, now: Sequence[Any] | None, before: Sequence[Any] | None) -> Change | None:
+    if now is None:
+        if before is None:
+            return None
+        return Change(path, "deleted", before[0], was=before[0])
+    kind, mode, uid, size, target, gid = now
+    if before is None:
+        return Change(path, "added", kind, mode, uid, size, target)
+    if kind == before[0] == "dir" and [mode, uid, gid] == list(before[1:4]):
+        return None
+    was = before[0] if before[0] != kind else None
+    return Change(path, "modified", kind, mode, uid, size, target, was)

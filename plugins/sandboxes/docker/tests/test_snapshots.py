@@ -1,0 +1,128 @@
+"""Snapshots: complete, whatever the engine leaves out of an image, and undone exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from benchflow_core.contracts import Change, ImageRequest, Sandbox, SandboxProvider, StartRequest
+from benchflow_sandbox_docker.engine.api import Engine
+
+pytestmark = pytest.mark.docker
+
+Start = Callable[..., Awaitable[Sandbox]]
+Task = Callable[..., ImageRequest]
+
+TREE = """FROM debian:bookworm-slim
+RUN mkdir -p /data/sub /srv/d/deep && echo image >/data/kept && echo image >/data/gone && echo image >/srv/d/f && \
+    echo image >/srv/d/deep/g && ln -s /srv/d /srv/link && echo image >/srv/file && chmod 640 /srv/file && \
+    chown 1:1 /srv/file
+VOLUME /data
+WORKDIR /work
+"""
+
+
+async def _sh(box: Sandbox, script: str) -> str:
+    done = await box.exec(["sh", "-c", script])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout.decode()
+
+
+def _changes(found: tuple[Change, ...] | None) -> dict[str, Change]:
+    assert found is not None
+    return {change.path: change for change in found}
+
+
+async def test_volumes_and_shared_memory_are_captured(provider: SandboxProvider, task: Task) -> None:
+    image = await provider.prepare(task(TREE))
+    box = await provider.start(image, StartRequest(name="volumes"))
+    assert await _sh(box, "cat /data/kept") == "image\n"
+    await _sh(box, "rm /data/gone; echo new >/data/sub/new; chmod 700 /data/sub; ln -s kept /data/link")
+    await _sh(box, "echo shared >/dev/shm/x; chown 7:7 /data/sub/new")
+    snapshot = await box.snapshot("volumes")
+    await _sh(box, "echo later >/data/later; rm /dev/shm/x")
+    copy = await provider.start(snapshot.image, StartRequest(name="copy"))
+    shown = "cd /data; ls -1; cat kept sub/new /dev/shm/x; stat -c '%a' sub; stat -c '%u:%g' sub/new; readlink link"
+    assert await _sh(copy, shown) == "kept\nlink\nsub\nimage\nnew\nshared\n700\n7:7\nkept\n"
+    assert await _sh(copy, "ls -a / | grep benchflow || true") == "", "no trace of how it came there"
+    assert await _sh(box, "ls -a / | grep benchflow || true") == ""
+    found = _changes(snapshot.changes)
+    assert (found["/data/sub/new"].kind, found["/data/sub/new"].uid) == ("added", 7)
+    assert (found["/data/link"].type, found["/data/link"].target) == ("link", "kept")
+
+
+async def test_folders_made_anew_and_things_of_another_kind_are_told(provider: SandboxProvider, task: Task) -> None:
+    image = await provider.prepare(task(TREE))
+    box = await provider.start(image, StartRequest(name="kinds"))
+    await _sh(box, "rm -rf /srv/d && mkdir /srv/d && echo mine >/srv/d/own; rm /srv/link && mkdir /srv/link; "
+                   "rm /srv/file && ln -s /etc/passwd /srv/file; rm -r /usr/share/base-files")  # fmt: skip
+    found = _changes((await box.snapshot("kinds")).changes)
+    assert found["/srv/d/own"].kind == "added"
+    assert {found[p].kind for p in ("/srv/d/f", "/srv/d/deep")} == {"deleted"}
+    assert (found["/srv/link"].type, found["/srv/link"].was) == ("dir", "link")
+    assert (found["/srv/file"].type, found["/srv/file"].was, found["/srv/file"].target) == (
+        "link",
+        "file",
+        "/etc/passwd",
+    )
+    gone = found["/usr/share/base-files"]
+    assert (gone.kind, gone.type, gone.was, gone.mode) == ("deleted", "dir", "dir", 0)
+    assert "/srv" not in found and "/usr/share" not in found, "a folder that only got other entries is no change"
+
+
+async def test_undoing_brings_back_content_mode_and_owner(provider: SandboxProvider, task: Task) -> None:
+    image = await provider.prepare(task(TREE))
+    box = await provider.start(image, StartRequest(name="undo"))
+    await _sh(box, "echo mine >/srv/file; chmod 777 /srv/file; chown 0:0 /srv/file; rm -rf /srv/d; ln -s /tmp /srv/d; "
+                   "echo added >/etc/added; mkdir -p /opt/mine/x; rm /srv/link; echo x >/srv/link; echo t >/tmp/f")  # fmt: skip
+    snapshot = await box.snapshot("undo")
+    revert = ("/srv/file", "/srv/d", "/etc/added", "/opt/mine/x", "/srv/link")
+    copy = await provider.start(snapshot.image, StartRequest(name="copy", revert=revert))
+    shown = "cat /srv/file; stat -c '%a %u:%g' /srv/file; cat /srv/d/f /srv/d/deep/g; readlink /srv/link; cat /tmp/f"
+    assert await _sh(copy, shown) == "image\n640 1:1\nimage\nimage\n/srv/d\nt\n"
+    assert await _sh(copy, "ls /etc/added /opt/mine/x 2>/dev/null || ls /opt/mine") == ""
+
+
+async def test_undoing_a_path_below_a_planted_link_writes_nothing_through_it(
+    provider: SandboxProvider, task: Task
+) -> None:
+    image = await provider.prepare(task(TREE))
+    box = await provider.start(image, StartRequest(name="link"))
+    await _sh(box, "rm -rf /srv/d; mkdir /victim; echo precious >/victim/f; ln -s /victim /srv/d")
+    snapshot = await box.snapshot("link")
+    copy = await provider.start(snapshot.image, StartRequest(name="copy", revert=("/srv/d/f",)))
+    assert await _sh(copy, "cat /victim/f; test ! -L /srv/d; cat /srv/d/f") == "precious\nimage\n"
+
+
+async def test_nothing_but_kept_snapshots_outlives_the_provider(
+    provider: SandboxProvider, start: Start, engine: Engine
+) -> None:
+    box = await start()
+    kept, gone, forgotten = [await box.snapshot(name, keep=name == "kept") for name in ("kept", "gone", "forgotten")]
+    await provider.forget(forgotten)
+    await provider.forget(kept)
+    await provider.close()
+    there = [await engine.image(str(s.image.meta["image"])) is not None for s in (kept, gone, forgotten)]
+    assert there == [True, False, False]
+
+
+async def test_files_that_the_engine_mounts_are_carried_too(start: Start) -> None:
+    box = await start()
+    before = _changes((await box.snapshot("before")).changes)
+    assert not {"/etc/hosts", "/etc/resolv.conf", "/etc/hostname"} & set(before)
+    await _sh(box, "echo 10.1.2.3 app.internal >>/etc/hosts; echo nameserver 10.9.9.9 >/etc/resolv.conf")
+    snapshot = await box.snapshot("after")
+    found = _changes(snapshot.changes)
+    assert [found[p].kind for p in ("/etc/hosts", "/etc/resolv.conf")] == ["modified", "modified"]
+    copy = await start(snapshot.image, revert=("/etc/resolv.conf",))
+    assert "app.internal" in await _sh(copy, "cat /etc/hosts")
+    assert "10.9.9.9" not in await _sh(copy, "cat /etc/resolv.conf")
+
+
+async def test_file_that_is_a_mount_is_written_in_place(start: Start, tmp_path: Path) -> None:
+    box = await start()
+    (tmp_path / "hosts").write_text("10.1.2.3 uploaded.internal\n")
+    await box.upload(tmp_path / "hosts", "/etc/hosts", mode=0o644)
+    assert await _sh(box, "cat /etc/hosts") == "10.1.2.3 uploaded.internal\n"

@@ -1,0 +1,147 @@
+"""Simulated users: Python decides what a real ACP agent is told next, from what the tests say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from benchflow_core.drive.scenes import Scene
+from benchflow_core.drive.users import BaseUser, FunctionUser, PassthroughUser
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.rollout import Rollout, RolloutConfig
+
+GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCHFLOW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def play(examples, name, tmp_path):
+    async def run(user, *turns, **more):
+        script = json.dumps({"turns": [step if isinstance(step, list) else [{"run": step}] for step in turns]})
+        settings = {"agent": name("scripted"), "agent_options": {"script": script}, "sandbox": name("local"), **more}
+        config = RolloutConfig(examples / "hello-file", jobs_dir=tmp_path / "jobs", user=user, **settings)
+        rollout = await Rollout.create(config)
+        return await rollout.run(), rollout
+
+    return run
+
+
+async def test_a_user_sees_each_round_and_stops_when_it_likes(play):
+    seen = []
+
+    def user(round, instruction, result):
+        seen.append(result)
+        if result and result.rewards == {"reward": 1.0}:
+            return None
+        return instruction if round == 0 else "Read name.txt and greet."
+
+    result, rollout = await play(FunctionUser(user), "true", GREET, "rm /app/hello.txt")
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert seen[0] is None and [r.rewards["reward"] for r in seen[1:]] == [0.0, 1.0]
+    assert (seen[1].round, seen[1].n_tool_calls) == (0, 1)
+    kinds = {event["kind"] for event in seen[1].trajectory}
+    assert {"turn_started", "tool_call", "turn_finished"} <= kinds, "the user can look at the turn"
+    loop = rollout.result.to_json()["loop"]
+    assert (loop["iterations_run"], loop["stop_reason"], loop["rewards"]) == (2, "user", [0.0, 1.0])
+    sessions = {e["session"] for e in rollout.events() if e["kind"] == "turn_started"}
+    assert len(sessions) == 1, "one conversation, not one per round"
+
+
+async def test_rounds_are_bounded(play):
+    result, _ = await play(FunctionUser(lambda *_: "Go on."), "true", max_user_rounds=2)
+    assert (result.n_prompts, result.loop["stop_reason"]) == (2, "max_rounds")
+
+
+async def test_passthrough_is_the_same_as_no_user(play):
+    result, rollout = await play(PassthroughUser(), GREET)
+    assert result.rewards == {"reward": 1.0}
+    assert json.loads((rollout.dir / "prompts.json").read_text()) == [rollout.instruction()]
+
+
+class Oracle(BaseUser):
+    solution: str | None = None
+
+    async def setup(self, instruction, solution=None):
+        self.solution = solution
+
+    async def run(self, round, instruction, round_result=None):
+        return "Look for /solution." if round == 0 else None
+
+
+async def test_the_solution_is_told_to_the_user_alone(play):
+    user = Oracle()
+    _, rollout = await play(user, "ls /solution || echo none", oracle_access=True)
+    assert user.solution and "hello.txt" in user.solution
+    assert "none" in json.dumps(rollout.events()), "it is not in the box"
+    blind = Oracle()
+    await play(blind, "true")
+    assert blind.solution is None
+
+
+class Guard(Oracle):
+    async def on_permission(self, request):
+        return next(o["optionId"] for o in request["options"] if o["kind"].startswith("reject"))
+
+
+@pytest.mark.parametrize(("user", "outcome"), [(Guard(), "reject"), (Oracle(), "allow")])
+async def test_the_agents_questions_reach_the_user_first(play, user, outcome):
+    _, rollout = await play(user, [{"run": "echo bold", "permission": True}])
+    asked = [e["data"] for e in rollout.events() if e["kind"] == "permission_request"]
+    assert len(asked) == 1
+    chosen = asked[0]["outcome"]["optionId"]
+    kinds = {o["optionId"]: o["kind"] for o in asked[0]["options"]}
+    assert kinds[chosen].startswith(outcome)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(ValueError("boom"), "raised ValueError: boom"), (7, "neither a prompt nor None"), ("", "neither")],
+)
+async def test_a_user_that_fails_is_named(play, answer, why):
+    def user(*_):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    result, _ = await play(FunctionUser(user), "true")
+    assert why in result.error and result.error_info["kind"] == "configuration" and result.rewards is None
+
+
+async def test_a_user_beside_scenes_is_refused(play, name):
+    with pytest.raises(ConfigurationError, match="simulated user decides the prompts itself"):
+        await play(PassthroughUser(), "true", scenes=[Scene.single(agent=name("scripted"))])
+
+
+async def test_a_model_can_be_the_user(examples, name, tmp_path, local_model, monkeypatch):
+    """It speaks through the gateway: what it spends is counted, its key stays outside the box."""
+    from benchflow_core.drive.model_user import ModelUser
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{local_model.base_url}/v1")
+    local_model.script("persona", [{"text": "Please greet Ada."}, {"text": "DONE"}])
+    script = json.dumps({"turns": [[{"run": GREET}, {"say": "It is done."}]]})
+    task = shutil.copytree(examples / "hello-file", tmp_path / "task")
+    (task / "instruction.md").write_text("Greet. [[fake:persona]]")
+    config = RolloutConfig(
+        task,
+        jobs_dir=tmp_path / "jobs",
+        sandbox=name("local"),
+        agent=name("scripted"),
+        agent_options={"script": script},
+        model="openai/some-model",
+        user=ModelUser(),
+    )
+    rollout = await Rollout.create(config)
+    result = await rollout.run()
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert json.loads((rollout.dir / "prompts.json").read_text()) == ["Please greet Ada."]
+    assert "It is done." in str(local_model.log[-1].body), "the user hears what the agent said"
+    calls = (rollout.dir / "trajectory/llm_trajectory.jsonl").read_text().splitlines()
+    assert len(calls) == 2 and all('"user"' in line for line in calls)

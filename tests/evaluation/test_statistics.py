@@ -1,0 +1,129 @@
+"""The estimators, against what scipy 1.16 and statsmodels 0.14 give for the same data, and against plain counting."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from benchflow_core.evaluation import statistics as st
+
+CLUSTERS = [[1, 0, 1], [0, 0], [1, 1, 1, 1], [0, 1, 0], [1]]
+MOVED = [0.5, 0.25, -0.25, 0.75, 0.1, -0.3, 0.2, 0.6, -0.05, 0.33]
+
+
+@pytest.mark.parametrize(
+    ("q", "df", "expected"),
+    [
+        (0.8, 1, 1.37638192),
+        (0.8, 60, 0.847653006),
+        (0.975, 1, 12.706204736),
+        (0.975, 2, 4.30265273),
+        (0.975, 17, 2.109815578),
+        (0.975, 199, 1.971956544),
+        (0.975, 500, 1.964719837),
+        (0.025, 5, -2.570581836),
+    ],
+)
+def test_students_quantiles_are_scipys(q, df, expected):
+    assert st.student_quantile(q, df) == pytest.approx(expected, abs=2e-6)
+
+
+def test_wilson_is_statsmodels():
+    assert st.wilson(7, 10) == pytest.approx((0.39677814746, 0.89220873259))
+    assert st.wilson(0, 10) == pytest.approx((0.0, 0.27753279986))
+    assert st.wilson(10, 10) == pytest.approx((0.72246720014, 1.0))
+    assert st.wilson(0, 0) == (0.0, 1.0)
+
+
+def test_the_clustered_error_is_that_of_statsmodels_ols_with_groups():
+    assert st.clustered_error(CLUSTERS) == pytest.approx(0.1878173994)
+
+
+def test_with_one_trial_per_task_it_is_the_ordinary_error():
+    values = [1.0, 0.0, 0.0, 1.0, 1.0]
+    mean = sum(values) / 5
+    ordinary = (sum((v - mean) ** 2 for v in values) / 4 / 5) ** 0.5
+    assert st.clustered_error([[v] for v in values]) == pytest.approx(ordinary)
+    assert st.clustered_error([[1.0, 0.0]]) is None, "one task says nothing about others"
+
+
+def test_trials_that_always_agree_are_worth_no_more_than_one_each():
+    """Ten trials of each of six tasks that know only one answer: the interval is that of six rollouts, not of sixty."""
+    sure = [[1.0] * 10] * 3 + [[0.0] * 10] * 3
+    assert st.effective_interval(sure) == pytest.approx(st.wilson(3, 6))
+    chance = Random(1)
+    loose = [[float(chance.random() < 0.5) for _ in range(10)] for _ in range(60)]
+    low, high = st.effective_interval(loose)
+    plain_low, plain_high = st.wilson(sum(map(sum, loose)), 600)
+    assert low <= plain_low and high >= plain_high, "never narrower than independent rollouts would allow"
+    assert high - low < 1.3 * (plain_high - plain_low)
+
+
+def test_students_interval_and_the_bootstrap_are_scipys():
+    assert st.mean_interval([[d] for d in MOVED]) == pytest.approx((-0.0365457741, 0.4625457741))
+    low, high = st.bootstrap_interval([[d] for d in MOVED], samples=5000, seed=1)
+    assert (low, high) == pytest.approx((0.01, 0.414), abs=0.015)
+
+
+def test_the_bootstrap_is_seeded_and_draws_whole_tasks():
+    one = st.bootstrap_interval(CLUSTERS, samples=500, seed=7)
+    assert one == st.bootstrap_interval(CLUSTERS, samples=500, seed=7)
+    assert one != st.bootstrap_interval(CLUSTERS, samples=500, seed=8)
+    assert st.bootstrap_interval([[1.0, 0.0, 1.0]], samples=500) is None
+
+
+@given(some.lists(some.integers(0, 1), min_size=1, max_size=8), some.integers(1, 8))
+def test_pass_at_k_counts_subsets(outcomes, k):
+    """Unbiased: the share of all k-subsets of the trials that hold a pass, or nothing but passes."""
+    trials = {"t": (sum(outcomes), len(outcomes))}
+    subsets = list(combinations(outcomes, k))
+    if not subsets:
+        assert st.pass_at_k(trials, k) is None and st.pass_hat_k(trials, k) is None
+        return
+    assert st.pass_at_k(trials, k) == (pytest.approx(sum(map(any, subsets)) / len(subsets)), 1)
+    assert st.pass_hat_k(trials, k) == (pytest.approx(sum(map(all, subsets)) / len(subsets)), 1)
+
+
+def test_pass_at_k_says_over_how_many_tasks():
+    assert st.pass_at_k({"a": (1, 4), "b": (4, 4), "c": (1, 1)}, 2) == (pytest.approx(0.75), 2)
+    assert [st.ks_up_to(n) for n in (0, 1, 4, 5)] == [[], [1], [1, 2, 4], [1, 2, 4, 5]]
+
+
+@pytest.mark.parametrize(("better", "worse", "expected"), [(8, 2, 0.109375), (6, 0, 0.03125), (15, 5, 0.0413894653)])
+def test_with_passes_the_test_is_mcnemars_exact_one(better, worse, expected):
+    assert st.sign_flip_p([1.0] * better + [-1.0] * worse + [0.0] * 50) == pytest.approx(expected)
+
+
+@given(some.lists(some.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.1, 0.75]), min_size=1, max_size=9))
+def test_the_sign_flip_test_is_exact(moved):
+    seen = abs(sum(moved))
+    flips = [
+        abs(sum(s * d for s, d in zip(signs, moved, strict=True))) for signs in product((1, -1), repeat=len(moved))
+    ]
+    assert st.sign_flip_p(moved) == pytest.approx(sum(f >= seen - 1e-9 for f in flips) / len(flips))
+
+
+def test_sums_that_cannot_be_listed_are_tested_by_student():
+    chance = Random(2)
+    moved = [chance.gauss(0.3, 1.0) for _ in range(40)]
+    error = st.clustered_error([[d] for d in moved])
+    assert st.sign_flip_p(moved) == pytest.approx(2 * st.student_tail(abs(sum(moved) / 40) / error, 39))
+
+
+def test_holm_is_statsmodels():
+    assert st.holm([0.01, 0.04, 0.03, 0.2]) == pytest.approx([0.04, 0.09, 0.09, 0.2])
+
+
+@pytest.mark.parametrize(("worse", "better", "tasks"), [(0.1, 0.1, 20), (0.05, 0.2, 30), (0.3, 0.1, 100)])
+def test_the_paired_interval_holds_what_it_says(worse, better, tasks):
+    """Drawn again and again, at least 94 of 100 intervals hold the true difference."""
+    chance, held, rounds = Random(5), 0, 1500
+    for _ in range(rounds):
+        drawn = [chance.random() for _ in range(tasks)]
+        low, high = st.paired_interval([1.0 if u < better else -1.0 if u < better + worse else 0.0 for u in drawn])
+        held += low <= better - worse <= high
+    assert held / rounds > 0.94
