@@ -71,7 +71,7 @@ class Arena:
         """A snapshot that is no longer needed may take a moment to go."""
 
         async def so() -> bool:
-            return await self.leases("image") == wanted
+            return set(await self.leases("image")) <= set(wanted)
 
         return await eventually(so)
 

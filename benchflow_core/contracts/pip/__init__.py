@@ -59,8 +59,11 @@ def pip_layers(
         *(f"{_PREFIX}/uv/bin/uv", "pip", "install", "--quiet", "--no-deps", "--no-cache", "--compile-bytecode"),
         *("--python", "{prefix}/bin/python", "-r", "{prefix}/requirements.txt"),
     )
-    # uv does not read pip's settings: an index that is named there is passed on.
-    through_pips_index = 'if [ -n "$PIP_INDEX_URL" ]; then export UV_DEFAULT_INDEX="$PIP_INDEX_URL"; fi; exec "$@"'
+    # uv does not read pip's settings: an index and a certificate that are named there are passed on.
+    through_pips_index = (
+        'if [ -n "$PIP_INDEX_URL" ]; then export UV_DEFAULT_INDEX="$PIP_INDEX_URL"; fi; '
+        'if [ -n "$PIP_CERT" ] && [ -z "$SSL_CERT_FILE" ]; then export SSL_CERT_FILE="$PIP_CERT"; fi; exec "$@"'
+    )
     agent = Layer(
         key=f"{package}-{hashlib.sha256(requirements).hexdigest()[:12]}",
         prefix=prefix,
