@@ -16,7 +16,7 @@ from benchflow_agent_harvey_lab.plugin import PREFIX, benchflow_agent
 
 from benchflow_core.contracts import PYTHON, PYTHON_LAYER, AgentSpec, Layer, ModelEndpoint, Sandbox
 from benchflow_core.errors import AgentError
-from benchflow_core.testing import AgentConformance
+from benchflow_core.testing import AgentConformance, xfail
 from benchflow_core.testing.launching import agent_context, open_agent
 
 pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("agent-harvey")]
@@ -38,6 +38,9 @@ def with_stand_in() -> AgentSpec:
     return replace(spec, layers=(PYTHON_LAYER, layer))
 
 
+OUT_OF_REACH = xfail(reason="its wheel is a release on GitHub, on no package index: what runs in a box is tried below")
+
+
 class TestPlugin(AgentConformance):
     """As it is published: its launch, its pins."""
 
@@ -45,9 +48,11 @@ class TestPlugin(AgentConformance):
     def plugin(self) -> str:
         return "harvey-lab-harness"
 
-    @pytest.fixture
-    def model_endpoint(self) -> None:
-        """Its wheel is published where a package index is no help: what runs in a box is tried below."""
+    test_session_answers_prompts = OUT_OF_REACH
+    test_turn_can_be_cancelled = OUT_OF_REACH
+    test_secrets_are_in_no_command_line = OUT_OF_REACH
+    test_close_leaves_no_process = OUT_OF_REACH
+    test_two_sessions_share_a_box = OUT_OF_REACH
 
 
 class TestHarness(AgentConformance):
