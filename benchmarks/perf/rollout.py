@@ -39,7 +39,7 @@ def _by_hand(folder: Path) -> None:
 
 def _command(work: Path, *more: str) -> list[str]:
     bench = [sys.executable, "-m", "benchflow_core.cli.main", "--quiet", "--json", "eval", "create", "-t", str(TASK)]
-    return [*bench, "-a", "oracle", "-o", str(work / "jobs"), *more]
+    return [*bench, "-a", "oracle", "--sandbox", "local", "-o", str(work / "jobs"), *more]
 
 
 def _complete(work: Path, expected: int) -> None:
@@ -59,7 +59,7 @@ async def _inside(work: Path, runs: int) -> float:
     async with Host(env={**os.environ, "BENCHFLOW_CACHE": str(work / "cache")}) as host:
         for _ in range(runs + 1):
             start = time.perf_counter()
-            rollout = await Rollout.create(RolloutConfig(TASK, agent="oracle", jobs_dir=work / "jobs"), host)
+            rollout = await Rollout.create(RolloutConfig(TASK, agent="oracle", sandbox="local", jobs_dir=work / "jobs"), host)
             result = await rollout.run()
             best = min(best, time.perf_counter() - start)
             assert result.rewards == {"reward": 1.0}, result.error
