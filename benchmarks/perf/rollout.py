@@ -59,7 +59,9 @@ async def _inside(work: Path, runs: int) -> float:
     async with Host(env={**os.environ, "BENCHFLOW_CACHE": str(work / "cache")}) as host:
         for _ in range(runs + 1):
             start = time.perf_counter()
-            rollout = await Rollout.create(RolloutConfig(TASK, agent="oracle", sandbox="local", jobs_dir=work / "jobs"), host)
+            rollout = await Rollout.create(
+                RolloutConfig(TASK, agent="oracle", sandbox="local", jobs_dir=work / "jobs"), host
+            )
             result = await rollout.run()
             best = min(best, time.perf_counter() - start)
             assert result.rewards == {"reward": 1.0}, result.error
