@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -34,15 +35,15 @@ class RoundResult:
     tests: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
 
 
-class BaseUser:
+class BaseUser(ABC):
     """Override `run`. Everything else has a sensible default."""
 
     async def setup(self, instruction: str, solution: str | None = None) -> None:
         """Before the first round. `solution` is the reference solution's script, with `oracle_access=True` only."""
 
+    @abstractmethod
     async def run(self, round: int, instruction: str, round_result: RoundResult | None = None) -> str | None:
         """The next prompt, or `None` to stop. Rounds count from 0; the first has no result yet."""
-        raise NotImplementedError
 
     async def on_permission(self, request: Mapping[str, Any]) -> str | None:
         """An agent's question whether it may do something: the id of one of `request["options"]`, or `None`: the policy

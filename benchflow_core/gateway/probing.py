@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any
 
 from benchflow_core.contracts.gateways import ModelEndpoint, ModelTarget, Wire
 from benchflow_core.errors import CredentialRefused, UnknownModel
 from benchflow_core.gateway.failures import failure_of
 from benchflow_core.gateway.models import PLAIN, GatewayUse, Models
 from benchflow_core.gateway.resolve import WIRES
+from benchflow_core.gateway.talk import post
 
 __all__ = ["probe"]
 
@@ -61,35 +60,8 @@ async def probe(
 
 def _ask(endpoint: ModelEndpoint) -> None:
     """What comes back is in the exchange; here only the request matters."""
-    path, body = _REQUESTS[endpoint.wire]
-    request = urllib.request.Request(
-        endpoint.base_url + path.replace("{model}", endpoint.model),
-        json.dumps({**body, **({} if endpoint.wire == "gemini" else {"model": endpoint.model})}).encode(),
-        {
-            "authorization": f"Bearer {endpoint.key}",
-            "content-type": "application/json",
-            "anthropic-version": "2023-06-01",
-        },
-    )
-    with suppress(OSError), _direct().open(request, timeout=_TIMEOUT) as response:
-        response.read()
-
-
-_SAID: Sequence[Mapping[str, str]] = ({"role": "user", "content": "Say ok."},)
-_REQUESTS: Mapping[Wire, tuple[str, Mapping[str, Any]]] = {
-    "chat": ("/v1/chat/completions", {"messages": _SAID, "max_tokens": 1}),
-    "responses": ("/v1/responses", {"input": _SAID, "max_output_tokens": 16}),
-    "messages": ("/v1/messages", {"messages": _SAID, "max_tokens": 1}),
-    "gemini": (
-        "/v1beta/models/{model}:generateContent",
-        {"contents": [{"role": "user", "parts": [{"text": "Say ok."}]}], "generationConfig": {"maxOutputTokens": 1}},
-    ),
-}
-
-
-def _direct() -> urllib.request.OpenerDirector:
-    """The gateway is on this host: no proxy in between."""
-    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with suppress(OSError, ValueError):
+        post(endpoint, (("user", "Say ok."),), max_tokens=16, seconds=_TIMEOUT)
 
 
 def _nearest(target: ModelTarget, env: Mapping[str, str]) -> str | None:

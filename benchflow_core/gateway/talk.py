@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.errors import ProviderError
 
-__all__ = ["ask"]
+__all__ = ["ask", "post"]
 
 _SECONDS: Final = 300.0
 Talk = Sequence[tuple[str, str]]
@@ -21,9 +20,8 @@ Talk = Sequence[tuple[str, str]]
 
 async def ask(endpoint: ModelEndpoint, talk: Talk, *, system: str = "", max_tokens: int = 2048) -> str:
     """The model's answer as text. Raises `ProviderError`: what exactly went wrong is in the gateway's log."""
-    path, body = _REQUEST[endpoint.wire](endpoint.model, talk, system, max_tokens)
     try:
-        value = await asyncio.to_thread(_post, endpoint, path, body)
+        value = await asyncio.to_thread(post, endpoint, talk, system=system, max_tokens=max_tokens)
         text = _ANSWER[endpoint.wire](value)
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise ProviderError(f"model '{endpoint.model}' gave no answer: {type(error).__name__}: {error}") from error
@@ -32,13 +30,15 @@ async def ask(endpoint: ModelEndpoint, talk: Talk, *, system: str = "", max_toke
     return text
 
 
-def _post(endpoint: ModelEndpoint, path: str, body: Mapping[str, Any]) -> Any:
+def post(endpoint: ModelEndpoint, talk: Talk, *, system: str = "", max_tokens: int, seconds: float = _SECONDS) -> Any:
+    """One request over the endpoint's wire, and what came back. Blocking; straight to this host, through no proxy."""
+    path, body = _REQUEST[endpoint.wire](endpoint.model, talk, system, max_tokens)
     headers = {"authorization": f"Bearer {endpoint.key}", "content-type": "application/json"}
     request = urllib.request.Request(
         endpoint.base_url + path, json.dumps(body).encode(), {**headers, "anthropic-version": "2023-06-01"}
     )
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with direct.open(request, timeout=_SECONDS) as response:
+    with direct.open(request, timeout=seconds) as response:
         return json.load(response)
 
 
