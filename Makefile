@@ -8,14 +8,20 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
-DEFAULT := bundle plugins/adapters/harbor $(wildcard plugins/agents/*) plugins/drivers/loops plugins/gateways/relay plugins/sandboxes/docker plugins/sandboxes/local plugins/sources/git plugins/verifiers/script
+DEFAULT := bundle plugins/adapters/harbor $(wildcard plugins/agents/*) plugins/commands/view plugins/drivers/loops plugins/executors/processes plugins/exporters/tool-calls \
+  plugins/gateways/relay plugins/libraries/boxkit plugins/sandboxes/docker plugins/sandboxes/local $(wildcard plugins/services/claw-*) plugins/services/reviewer \
+  plugins/sources/git plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
 export UV_LINK_MODE ?= copy
 export VIRTUAL_ENV := $(abspath $(VENV))
 
+# What is installed in place has no byte code of its own, and where Python may write none every start would compile anew.
+COMPILE := $(BIN)/python -m compileall -q -x /templates/ benchflow_core bundle/benchflow $(wildcard plugins/*/*/benchflow_*)
+
 .PHONY: demo dev test lint docs generated perf constraints clean
 
 demo: $(VENV)/.default
+	@$(COMPILE)
 	@printf '\n== The reference solution, on every bundled task\n'
 	@$(BIN)/bench eval create -t examples/tasks -a oracle --sandbox local
 	@printf '\n== An ACP agent that plays a script, on one of them\n'
@@ -29,14 +35,15 @@ $(UV): scripts/uv.version
 	@touch $@
 
 $(VENV)/.default: $(UV) $(MANIFESTS)
-	$(UV) pip install --quiet -c constraints.txt -e . $(addprefix -e ,$(DEFAULT))
+	$(UV) pip install --quiet --compile-bytecode -c constraints.txt -e . $(addprefix -e ,$(DEFAULT))
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.default
-	$(UV) pip install --quiet -c constraints.txt --group dev -e '.[testing]' -e bundle $(addprefix -e ,$(PKGS)) -e "plugins/testing/model[clients]"
+	$(UV) pip install --quiet --compile-bytecode -c constraints.txt --group dev -e '.[testing]' -e bundle $(addprefix -e ,$(PKGS)) -e "plugins/testing/model[clients]" -e "plugins/testing/clouds[daytona,e2b,modal]"
 	@touch $@
 
 dev: $(VENV)/.dev
+	@$(COMPILE)
 
 test: dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -52,13 +59,14 @@ docs: dev
 generated: dev
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/python scripts/hook_reference.py
+	$(BIN)/python scripts/sandbox_docs.py
 
 perf: dev
 	$(BIN)/python -m benchmarks.perf
 
 constraints: $(UV)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --group dev --all-extras \
-	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core benchflow-gateway-relay) -o constraints.txt
+	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core benchflow-gateway-relay benchflow-boxkit benchflow-claw-kit) -o constraints.txt
 
 clean:
 	rm -rf $(VENV) dist site

@@ -5,6 +5,7 @@ Raise the narrowest class that is true. `message` says what happened and where; 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -27,6 +28,8 @@ __all__ = [
     "RewardInvalid",
     "RewardMissing",
     "SandboxLost",
+    "SandboxQuotaExceeded",
+    "SandboxRateLimited",
     "SandboxStartError",
     "TaskError",
     "TransferRefused",
@@ -35,6 +38,10 @@ __all__ = [
     "UsageError",
     "VerifierError",
     "VerifierTimeout",
+    "WorkerDiffers",
+    "WorkerLost",
+    "error_from_json",
+    "error_names",
 ]
 
 
@@ -75,8 +82,7 @@ class BenchflowError(Exception):
     @property
     def code(self) -> str:
         """A stable name for files and statistics: the class name in snake case."""
-        name = type(self).__name__
-        return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+        return _code(type(self))
 
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}" if self.remedy else self.message
@@ -116,6 +122,10 @@ class PluginError(ConfigurationError):
     """A plugin that was asked for is unknown, ambiguous, blocked, broken or incompatible."""
 
 
+class WorkerDiffers(ConfigurationError):
+    """A worker has other versions or tasks than the job was planned with: the job stops and says so."""
+
+
 # --- task ---------------------------------------------------------------------------------------------------
 
 
@@ -145,8 +155,20 @@ class SandboxStartError(InfrastructureError):
     """The box did not come up."""
 
 
+class SandboxRateLimited(SandboxStartError):
+    """The vendor takes no more requests now; `details['retry_after']` in seconds where it said so."""
+
+
+class SandboxQuotaExceeded(SandboxStartError):
+    """The account's limit of boxes, processors, memory or disk is used up; others have to end first."""
+
+
 class SandboxLost(InfrastructureError):
     """A running box went away without being asked to."""
+
+
+class WorkerLost(InfrastructureError):
+    """The process or the node that ran a rollout went away."""
 
 
 class TransportError(InfrastructureError):
@@ -235,3 +257,28 @@ class Cancelled(BenchflowError):
 
     kind = ErrorKind.CANCELLED
     exit_code = 130
+
+
+def error_from_json(value: Mapping[str, Any]) -> BenchflowError:
+    """What `to_json` wrote, as an error of its class; of its kind, where the class is a plugin's and not known here."""
+    classes = {_code(c): c for c in _all_errors()}
+    of_kind = next(c for c in _all_errors() if c.kind == value["kind"])
+    return classes.get(value["code"], of_kind)(
+        value["message"], remedy=value["remedy"], retryable=value["retryable"], details=dict(value["details"])
+    )
+
+
+def error_names() -> frozenset[str]:
+    """The types and codes that a result can carry, as far as classes are known."""
+    return frozenset({*ErrorKind, *(_code(error) for error in _all_errors())})
+
+
+def _all_errors() -> Iterator[type[BenchflowError]]:
+    left: list[type[BenchflowError]] = [BenchflowError]
+    while left:
+        yield (error := left.pop(0))
+        left += error.__subclasses__()
+
+
+def _code(error: type[BenchflowError]) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in error.__name__).lstrip("_")

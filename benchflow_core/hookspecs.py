@@ -111,7 +111,7 @@ def benchflow_source() -> SourceSpec:
 
 @hookspec
 def benchflow_executor() -> ExecutorSpec:
-    """An executor. Asked when `--executor NAME` names it, and for the default."""
+    """An executor. Asked when `--executor NAME` names it; without one a job runs in its own process."""
 
 
 @hookspec

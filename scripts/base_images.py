@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -38,6 +39,8 @@ TRUSTING = (
 """Tools that carry their own certificates would not trust a registry mirror that the host trusts."""
 TRUST = "ENV " + " ".join(f"{name}={BUNDLE}" for name in TRUSTING)
 DEBIAN = "debian:bookworm-slim"
+NEXT = "trixie"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PYTHON = "3.12"
 LEFT_OUT = {"__pycache__", "test", "tests", "idlelib", "tkinter", "turtledemo"}
 
@@ -176,6 +179,26 @@ def unpacked(*packages: str) -> Iterator[Path]:
         yield Path(work, "root")
 
 
+def newer(package: str, target: Path) -> None:
+    """The same package from Debian's next release over the one that is there, which stays where it cannot be had."""
+    sources = [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
+    text = "\n".join(path.read_text() for path in sources if path.is_file())
+    mirrors = re.findall(r"^(?:URIs:|deb(?: \[.*?\])?)\s+(\S+/debian)/?\s", text, re.MULTILINE)
+    with tempfile.TemporaryDirectory() as work:
+        for folder in ("lists/partial", "cache/archives/partial"):
+            Path(work, folder).mkdir(parents=True)
+        Path(work, "sources.list").write_text(
+            f"deb [signed-by={KEYRING}] {mirrors[0] if mirrors else ''} {NEXT} main\n"
+        )
+        places = {"Etc::sourcelist": "sources.list", "State::lists": "lists", "Cache": "cache"}
+        options = [part for name, place in places.items() for part in ("-o", f"Dir::{name}={work}/{place}")]
+        apt = ["apt-get", "-qq", *options, "-o", "Dir::Etc::sourceparts=-", "-o", "APT::Sandbox::User=root"]
+        for command in (["update"], ["download", package]):
+            subprocess.run([*apt, *command], cwd=work, capture_output=True, check=False)
+        for deb in Path(work).glob("*.deb"):
+            subprocess.run(["dpkg", "-x", deb, target], check=True)
+
+
 def musl_tree(out: IO[bytes], root: Path) -> None:
     tree = Tree(out)
     for folder in (
@@ -214,6 +237,7 @@ def musl_tree(out: IO[bytes], root: Path) -> None:
 
 def alpine(name: str) -> None:
     with unpacked("busybox-static", "musl") as root:
+        newer("musl", root)  # Alpine 3.20 has 1.2.5; packages that are built for it crash on Debian 12's 1.2.3
         import_tar(name, lambda out: musl_tree(out, root), 'CMD ["/bin/sh"]', TRUST)
 
 
@@ -221,6 +245,25 @@ def fedora(name: str) -> None:
     release = 'ID=fedora\\nVERSION_ID=40\\nPRETTY_NAME="Fedora Linux 40 (stand-in)"\\n'
     gone = "/usr/bin/apt* /usr/bin/dpkg* /usr/lib/apt /usr/lib/dpkg /var/lib/dpkg /var/lib/apt /etc/apt /etc/debian*"
     build_on(name, DEBIAN, f"RUN rm -rf {gone} /etc/os-release && printf '{release}' >/etc/os-release")
+
+
+def workshop(name: str) -> None:
+    """What the cheat suite (tests/verify) works with: a compiler, Python with pip, Perl, git, curl."""
+    packages = (
+        "bash",
+        "ca-certificates",
+        "python3",
+        "python3-pip",
+        "git",
+        "curl",
+        "gcc",
+        "libc6-dev",
+        "perl",
+        "procps",
+    )
+    folders = " ".join(f"/usr/local/{folder}" for folder in ("bin", "sbin", "lib", "include", "share", "etc"))
+    lines = f"RUN mkdir -p {folders} && cp /usr/share/base-files/profile /etc/profile && ldconfig"
+    build_on(name, DEBIAN, lines, lambda out: write_rootfs(out, packages))
 
 
 RECIPES: dict[str, Callable[[str], None]] = {
@@ -231,13 +274,18 @@ RECIPES: dict[str, Callable[[str], None]] = {
     "python:3.12-slim-bookworm": same_python,
     "alpine:3.20": alpine,
     "fedora:40": fedora,
+    "benchflow-workshop": workshop,
 }
 """In this order: later ones build on earlier ones."""
+OURS = ("benchflow-workshop",)
+"""No registry has them, and they are made when they are named."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(RECIPES)}; all if none is given")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(RECIPES)}; all but our own if none is given"
+    )
     parser.add_argument("--engine", default="docker", choices=("docker", "podman"))
     parser.add_argument("--no-pull", action="store_true", help="do not ask a registry")
     args = parser.parse_args()
@@ -247,11 +295,11 @@ def main() -> None:
         parser.error(f"no recipe for {', '.join(unknown)}; there is one for {', '.join(RECIPES)}")
     registry = not args.no_pull
     for name, make in RECIPES.items():
-        if args.names and name not in args.names:
+        if name not in (args.names or set(RECIPES) - set(OURS)):
             continue
         began, label = time.monotonic(), label_of(name)
         how = "kept"
-        if label is None and registry:
+        if label is None and registry and name not in OURS:
             registry = pulled(name)
             how = "pulled" if registry else how
         if how == "kept" and (label is None or label not in ("", VERSION)):

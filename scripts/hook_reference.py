@@ -31,6 +31,15 @@ HOMES = {
 }
 """Kind to the module of `benchflow_core.contracts` that holds its types."""
 
+SHARED = {
+    "tasks": "The task",
+    "results": "Results to read",
+    "panels": "Panels",
+    "workers": "Workers",
+    "common": "Shared types",
+}
+"""Modules of the contracts that belong to no kind, and their headings."""
+
 EVERYWHERE = {
     "summary": "One line for people, shown by `bench plugins list`.",
     "check": "Lines for `bench plugins doctor`; never the value of a credential.",
@@ -64,7 +73,6 @@ MEANINGS = {
     "GatewaySpec.open": "Opens a gateway for one job. Called off the event loop.",
     "DriverSpec.drive": "Plays one episode: prompts, looks, prompts again. Returns when there is nothing more to say.",
     "SourceSpec.matches": "Whether it serves a URI; false for anything else, never raises.",
-    "ExecutorSpec.default": "The executor of a job that names none. At most one installed.",
     "ExporterSpec.options": "Names and defaults of what the user may set.",
     "ObserverSpec.on_event": "Gets each event in order, off the event loop; what it raises is one warning.",
     "ObserverSpec.meta": "The observer's own; the core only carries it.",
@@ -94,7 +102,7 @@ def page() -> str:
         parts.append(kind_section(kind))
         parts += [section(cls) for cls in helpers(module) if cls.name not in shown]
         shown |= {cls.name for cls in helpers(module)}
-    for module, title in (("tasks", "The task"), ("common", "Shared types")):
+    for module, title in SHARED.items():
         parts.append(f"## {title}\n\n{docstring(tree(module))}\n")
         parts += [section(cls) for cls in helpers(module)]
     return "\n".join(parts)

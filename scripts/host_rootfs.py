@@ -162,10 +162,12 @@ def dpkg_database(tree: Tree, packages: set[str], files: set[str]) -> None:
     ours = [s for s in stanzas if (m := re.match(r"Package: (\S+)", s)) and m[1] in packages]
     tree.write(f"{DPKG}/status", ("\n\n".join(ours) + "\n\n").encode("utf-8", "surrogateescape"))
     for path in Path(DPKG, "triggers").iterdir():
+        if path.name in ("Lock", "Unincorp"):
+            tree.write(str(path), b"")
+            continue
         lines = path.read_text().splitlines(keepends=True)
-        kept = [line for line in lines if line.split()[-1].split("/")[0].split(":")[0] in packages]
-        if kept or path.name in ("Lock", "Unincorp"):
-            tree.write(str(path), b"" if path.name in ("Lock", "Unincorp") else "".join(kept).encode())
+        if kept := [line for line in lines if line.split()[-1].split("/")[0].split(":")[0] in packages]:
+            tree.write(str(path), "".join(kept).encode())
     for path in Path(DPKG, "alternatives").iterdir():
         if f"/etc/alternatives/{path.name}" in files:
             tree.write(str(path), path.read_bytes())

@@ -19,7 +19,7 @@ PLUGINS = sorted(ROOT.glob("plugins/*/*/benchflow_*"))
 
 LAYERS = (
     {"testing", "scaffold"},
-    {"cli"},
+    {"cli", "worker"},
     {"evaluation"},
     {"rollout"},
     {"drive"},
@@ -31,7 +31,7 @@ LAYERS = (
     {"results"},
     {"plugins"},
     {"contracts", "hookspecs"},
-    {"errors", "dotenv", "configfile", "__init__"},
+    {"errors", "dotenv", "configfile", "lazy", "__init__"},
 )
 """Design §3, top to bottom: a module imports only from its own layer and those below. The kit and the templates' command
 stand on top, and nothing below imports them."""

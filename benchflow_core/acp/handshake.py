@@ -49,9 +49,6 @@ AGENT_METHODS = frozenset(
 
 async def open_session(process: Process, options: AcpOptions) -> AcpSession:
     """Takes the process over. Whatever goes wrong, cancellation included, it is killed before this raises."""
-    if options.permissions == "ask":
-        await process.kill()
-        raise ConfigurationError("permissions are to be asked for, but nobody answers.", remedy="Pass a callback.")
     client = Client(options)
     connection = Connection(
         process,

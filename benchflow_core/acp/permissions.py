@@ -9,7 +9,12 @@ __all__ = ["CANCELLED", "choose_option", "selected"]
 
 CANCELLED: Mapping[str, Any] = {"outcome": "cancelled"}
 
-_PREFERRED = {"allow": ("allow_always", "allow_once"), "reject": ("reject_once", "reject_always")}
+_PREFERRED = {
+    "allow": ("allow_always", "allow_once"),
+    # Each thing is asked for again.
+    "ask": ("allow_once", "allow_always"),
+    "reject": ("reject_once", "reject_always"),
+}
 
 
 def choose_option(policy: str, options: Any) -> str | None:
@@ -19,7 +24,8 @@ def choose_option(policy: str, options: Any) -> str | None:
         for option in offered:
             if option["kind"] == kind:
                 return str(option["optionId"])
-    return next((str(o["optionId"]) for o in offered if o["kind"].startswith(policy)), None)
+    direction = _PREFERRED[policy][0].partition("_")[0]
+    return next((str(o["optionId"]) for o in offered if o["kind"].startswith(direction)), None)
 
 
 def selected(option_id: str | None, options: Any) -> Mapping[str, Any]:

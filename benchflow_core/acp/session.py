@@ -16,6 +16,7 @@ from benchflow_core.errors import AgentError, AgentProtocolError, AgentTimeout, 
 __all__ = ["AUTH_REQUIRED", "AcpSession", "protocol_error"]
 
 AUTH_REQUIRED = -32000
+_MAX_TOLD = 400
 _MAX_REASON = 64
 
 
@@ -129,6 +130,11 @@ def protocol_error(error: RpcError) -> BenchflowError:
     details = {"method": error.method, "code": error.code, "message": error.message, "data": error.data}
     if error.code == AUTH_REQUIRED:
         details["auth_required"] = True
-    return AgentProtocolError(
-        f"the agent answered {error.method} with error {error.code}: {error.message}", details=details
-    )
+    said = " ".join([error.message, *_more(error.data)])
+    return AgentProtocolError(f"the agent answered {error.method} with error {error.code}: {said}", details=details)
+
+
+def _more(data: Any) -> list[str]:
+    """Where an agent's error is only `Internal error`, what it was is often beside it."""
+    told = data.get("details") or data.get("message") if isinstance(data, dict) else data
+    return [f"({' '.join(told.split())[:_MAX_TOLD]})"] if isinstance(told, str) and told.strip() else []

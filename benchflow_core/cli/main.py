@@ -17,11 +17,11 @@ from typing import Any, Final
 import click
 
 from benchflow_core import __version__
-from benchflow_core.cli.lazy import Lazy, LazyGroup, common_options, with_common_options
+from benchflow_core.cli.from_plugins import plugin_command, plugin_commands
+from benchflow_core.cli.lazy import Lazy, LazyGroup, common_options
 from benchflow_core.cli.ui import Ui, terminal_columns
-from benchflow_core.errors import BenchflowError, Cancelled, PluginError, UsageError
-from benchflow_core.plugins import Policy, configure, registry
-from benchflow_core.plugins.index import COMMAND_GROUP
+from benchflow_core.errors import BenchflowError, Cancelled, UsageError
+from benchflow_core.plugins import Policy, configure
 
 __all__ = ["COMMANDS", "HIDDEN", "cli", "main"]
 
@@ -29,7 +29,9 @@ COMMANDS: Final[dict[str, Lazy]] = {
     "eval": ("benchflow_core.cli.eval:eval_group", "Run evaluations and look at their results."),
     "tasks": ("benchflow_core.cli.tasks:tasks", "Make, check, identify and convert tasks."),
     "agent": ("benchflow_core.cli.agent:agent", "List and inspect the installed agents."),
-    "skills": ("benchflow_core.cli.skills:skills", "See and install skills."),
+    "environment": ("benchflow_core.cli.environment:environment", "List, show and check environments and services."),
+    "skills": ("benchflow_core.cli.skills:skills", "See, install and evaluate skills."),
+    "learner": ("benchflow_core.cli.learner:learner", "See and steer what rollouts learned from each other."),
     "sandbox": ("benchflow_core.cli.sandbox:sandbox", "List sandboxes and boxes, clean up, open a shell."),
     "cleanup": ("benchflow_core.cli.sandbox:cleanup", "Remove what a dead run left behind."),
     "schema": ("benchflow_core.cli.schema:schema", "Print the JSON Schema of a job file or a result file."),
@@ -67,14 +69,7 @@ class Root(LazyGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
-        if command is not None or not registry().index.find(COMMAND_GROUP, cmd_name):
-            return command
-        try:
-            return with_common_options(_plugin_command(cmd_name))
-        except PluginError:
-            if ctx.resilient_parsing:
-                return None
-            raise
+        return command if command is not None else plugin_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -88,7 +83,7 @@ class Root(LazyGroup):
 
     def _from_plugins(self) -> dict[str, str]:
         """Name to summary, from metadata alone. A command of ours is never replaced."""
-        found = {plugin.name: plugin.distribution.summary for plugin in registry().plugins(COMMAND_GROUP)}
+        found = plugin_commands("")
         return {name: text for name, text in found.items() if name not in self.table and name not in self.hidden_table}
 
 
@@ -106,22 +101,6 @@ def _settle_plugins(ui: Ui, given: Mapping[str, Any]) -> None:
 
     none, strict = bool(given.get("no_plugins")), bool(given.get("strict_plugins"))
     configure(Policy.read(none=none, blocked=blocked, strict=strict), report)
-
-
-def _plugin_command(name: str) -> click.Command:
-    loaded = registry().get("command", name)
-    owner = f"{loaded.distribution} {loaded.version}"
-    try:
-        command = loaded.spec.build()
-    except Exception as error:
-        from benchflow_core.plugins.complaints import told
-
-        message = f"Command {name!r} of {owner} cannot be built: {told(error)}."
-        raise PluginError(message) from error
-    if not isinstance(command, click.Command):
-        given = type(command).__name__
-        raise PluginError(f"Command {name!r} of {owner} cannot be used: build returned a {given}, not a click command.")
-    return command
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -74,6 +74,10 @@ task_options = options(
     click.option("--source-repo", metavar="REPO", help="Tasks of a git repository: a URL, owner/name, or a folder."),
     click.option("--source-path", metavar="PATH", help="The task or the folder of tasks in it."),
     click.option("--source-ref", metavar="REF", help="Branch, tag or commit; without it the default branch as it is."),
+    click.option(
+        "--source-env", metavar="PROVIDER/NAME", help="Tasks of a hosted environment, where a source serves it."
+    ),
+    click.option("--source-env-version", metavar="V", help="Its version."),
     click.option("-d", "--dataset", metavar="NAME@VERSION", help="A version of a dataset, verified by its digests."),
     click.option("--registry", metavar="WHERE", help="The dataset registry: a file, a URL or a repository."),
     click.option("--ignore-bench-version", is_flag=True, help="Run a dataset that wants another version of BenchFlow."),
@@ -154,10 +158,11 @@ rollout_options = options(
     ),
     click.option(
         "--permissions",
-        type=click.Choice(["allow", "reject"]),
+        type=click.Choice(["allow", "ask", "reject"]),
         default="allow",
         show_default=True,
-        help="How permission requests of an agent are answered.",
+        help="allow: agents do not ask, or get a yes. ask: they ask, and get a yes unless the user says no. "
+        "reject: they ask, and get a no.",
     ),
     click.option(
         "--auth",
@@ -179,9 +184,16 @@ rollout_options = options(
         help="no-skill, with-skill or self-gen. Several: an arm each.",
     ),
     click.option("--skills-dir", type=click.Path(), help="Skills for the agent."),
-    click.option("--environment-manifest", metavar="PATH", help="The world the agent acts in: an environment.toml."),
     click.option(
-        "--service", "services", multiple=True, metavar="NAME", help="A service beside the agent; repeatable."
+        "--environment-manifest", metavar="PATH|NAME", help="The world the agent acts in: an environment.toml."
+    ),
+    click.option(
+        "--state",
+        metavar="JSON|NAMES|PATH",
+        help='Only these services of the environment: gmail,gcal or {"tools": ["gmail"]}, or a file with that.',
+    ),
+    click.option(
+        "--service", "services", multiple=True, metavar="NAME[:PORT]", help="A service for the agent; repeatable."
     ),
     click.option(
         "--loop-strategy", metavar="NAME[:K=V,…]", help="The driver that decides the prompts, with its parameters."
@@ -194,6 +206,11 @@ rollout_options = options(
         help="required: refuse an agent whose tokens nobody counts, and fail a rollout whose count is not whole.",
     ),
     click.option("--base-image-override", metavar="IMAGE", help="Use this image for every FROM."),
+    click.option(
+        "--context-root",
+        type=click.Path(exists=True, file_okay=False),
+        help="The folder Dockerfiles copy from, instead of their task's own.",
+    ),
     click.option("-o", "--jobs-dir", type=click.Path(), default="jobs", show_default=True, help="Where results go."),
     click.option("--job-name", help="The job's folder; without it the time."),
 )

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from benchflow_core.cli.completion import plugin_name
 from benchflow_core.cli.options import options
 from benchflow_core.errors import UsageError
 
-__all__ = ["budget_options", "scheduling_options", "take_scheduling"]
+__all__ = ["budget_options", "fail_under_option", "scheduling_options", "take_scheduling"]
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -25,6 +26,17 @@ def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return float(found[1]) * _SECONDS[found[2]]
 
 
+def _share(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A NaN is below nothing: the gate would be open."""
+    if value is not None and not 0 <= value <= 1:
+        raise click.BadParameter(f"{value:g} is not between 0 and 1.", ctx, param)
+    return value
+
+
+fail_under_option = click.option(
+    "--fail-under", type=float, callback=_share, metavar="X", help="Exit 1 when the score is below X (0 to 1)."
+)
+
 budget_options = options(
     click.option(
         "--max-cost", type=click.FloatRange(0), metavar="USD", help="Start nothing more once this much is spent."
@@ -37,6 +49,19 @@ budget_options = options(
 
 scheduling_options = options(
     budget_options,
+    click.option(
+        "--executor",
+        metavar="NAME",
+        shell_complete=plugin_name("executor"),
+        help="Where rollouts run; without it in the process of the job.",
+    ),
+    click.option(
+        "--executor-option",
+        "executor_options",
+        multiple=True,
+        metavar="K=V",
+        help="An option of the executor; repeatable.",
+    ),
     click.option("--seed", type=int, default=0, show_default=True, help="What the order of rollouts is drawn from."),
     click.option(
         "--limit",

@@ -1,4 +1,4 @@
-"""`bench skills`: see and install skills."""
+"""`bench skills`: see, install and evaluate skills."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from pathlib import Path
 
 import click
 
+from benchflow_core.cli.lazy import Lazy, LazyGroup
 from benchflow_core.cli.ui import Ui, printable
 
 __all__ = ["skills"]
 
 _PLACE = "~/.agents/skills"
+TABLE: dict[str, Lazy] = {
+    "eval": ("benchflow_core.cli.skill_eval:skill_eval", "Run tasks with a skill and without it, and compare."),
+}
 
 
-@click.group("skills", invoke_without_command=True)
+@click.group("skills", cls=LazyGroup, table=TABLE, invoke_without_command=True)
 @click.option("--install", "word", metavar="OWNER/REPO@NAME", hidden=True, help="The same as skills install.")
 @click.pass_context
 def skills(ctx: click.Context, word: str | None) -> None:
-    """See and install skills: folders with a SKILL.md that agents read."""
+    """See, install and evaluate skills: folders with a SKILL.md that agents read."""
     if ctx.invoked_subcommand is not None:
         return
     if word:

@@ -11,7 +11,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts.results import ResultsReader
 
 __all__ = ["Ui", "printable", "terminal_columns"]
 
@@ -113,6 +116,12 @@ class Ui:
         self.emitted = True
         watched = sys.stdout.isatty()
         print(json.dumps(data, indent=2 if watched else None, ensure_ascii=watched), file=sys.stdout)
+
+    def results(self) -> ResultsReader:
+        """Jobs and rollouts on disk, as commands of plugins read them."""
+        from benchflow_core.evaluation.reader import Reader
+
+        return Reader()
 
     def style(self, text: str, style: str, stream: TextIO | None = None) -> str:
         """`bold`, `dim`, `red`, `green` or `yellow`, where colour is wanted."""

@@ -5,8 +5,9 @@ Names are resolved on first use, so a plugin pays only for the kinds it serves.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benchflow_core.lazy import names_of
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.adapters import *
@@ -20,42 +21,40 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.exporters import *
     from benchflow_core.contracts.gateways import *
     from benchflow_core.contracts.npm import *
+    from benchflow_core.contracts.panels import *
     from benchflow_core.contracts.pip import *
+    from benchflow_core.contracts.results import *
     from benchflow_core.contracts.sandboxes import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
     from benchflow_core.contracts.verifiers import *
+    from benchflow_core.contracts.workers import *
 
 _HOME = {
     "adapters": "AdapterSpec Finding Migration Scaffold ScaffoldRequest",
-    "agents": "AgentContext AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent",
-    "commands": "CommandSpec",
+    "agents": "AgentContext AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
+    "commands": "CommandContext CommandSpec",
     "common": "Capability Availability Check Runtime Layer McpServer Usage",
     "drivers": "DriverSpec Episode SoftVerdict TurnRecord",
-    "environments": "EnvironmentSpec ServiceContext ServiceSpec StateBackend",
+    "environments": "EnvironmentSpec HostServiceContext ServiceContext ServiceSpec StateBackend",
     "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",
-    "executors": "ExecutorContext ExecutorSpec ItemResult PlanItem",
+    "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult PlanItem",
     "exporters": "ExporterSpec RolloutRecord",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
     "npm": "NODE NODE_LAYER NODE_VERSION npm_layers",
+    "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",
     "pip": "PYTHON PYTHON_LAYER PYTHON_VERSION pip_layers",
+    "results": "JobResults OwnedPanel ResultsReader",
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
     "sources": "Fetched SourceRequest SourceSpec",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
     "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
+    "workers": "WORKER WorkerProcess",
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = sorted(_MODULE_OF)  # pyright: ignore
+__all__ = sorted(" ".join(_HOME.values()).split())  # pyright: ignore
 
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_of(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -24,10 +24,11 @@ __all__ = [
     "Session",
     "SessionContext",
     "SessionEvent",
+    "read_skill",
 ]
 
 PermissionPolicy = Literal["allow", "reject", "ask"]
-"""How permission requests are answered: always yes, always no, or by the driver's user."""
+"""`allow`: do not ask, or get a yes. `ask`: ask, and get a yes unless the driver's user says no. `reject`: get a no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,21 @@ def _agent_purpose(_: Exchange) -> str:
     return "agent"
 
 
+def read_skill(call: Mapping[str, Any]) -> str | None:
+    """The skill that a tool call loads, where skills are files to read; also a call whose kind says so."""
+    given = call.get("rawInput")
+    if call.get("kind") == "skill":
+        named = [given.get(key) for key in ("skill", "name")] if isinstance(given, Mapping) else []
+        return next((str(name) for name in named if name), str(call.get("title") or "skill"))
+    if call.get("kind") != "read":
+        return None
+    for location in call.get("locations") or ():
+        path = str(location.get("path", "")) if isinstance(location, Mapping) else ""
+        if path.endswith("/SKILL.md"):
+            return path.split("/")[-2]
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
     """An agent.
@@ -209,6 +225,9 @@ class AgentSpec:
     """Servers are handed over in session/new, by `prepare`, or not at all."""
     skill_paths: tuple[str, ...] = ()
     """Where it looks for skills; `~` is the agent's home, relative paths the working directory."""
+    skill_call: Callable[[Mapping[str, Any]], str | None] = read_skill
+    """The skill that a tool call loads, if it loads one: asked with each `tool_call` and `tool_call_update` as it came,
+    until there is an answer. `n_skill_invocations` counts the answers."""
     web_tools_can_be_disabled: bool = False
     errors_are_silent: bool = False
     """It ends a turn normally although its model calls failed: only the gateway's log tells."""

@@ -19,6 +19,9 @@ class Capability(StrEnum):
     """Processes can run as any user named in the box, not only as one."""
     SNAPSHOT = "snapshot"
     """`Sandbox.snapshot` captures the whole file system, and a new box can start from it."""
+    SNAPSHOT_COMPOSE = "snapshot-compose"
+    """Of a task with several services, `snapshot` captures `main` with its volumes and tmpfs; a box on it, started
+    while the first one lives, reaches the same services."""
     RESTORE = "restore"
     """`Sandbox.restore` puts a running box back to a snapshot."""
     CHANGES = "changes"
@@ -36,7 +39,7 @@ class Capability(StrEnum):
     NETWORK_DYNAMIC = "network-dynamic"
     """`Sandbox.set_network` changes the policy of a running box."""
     IMAGE_BUILD = "image-build"
-    """A Dockerfile is built as written, FROM included."""
+    """A Dockerfile is built, FROM included; `SandboxSpec.caveats` says what is different."""
     IMAGE_PREBUILT = "image-prebuilt"
     """A named image is used as it is."""
     COMPOSE = "compose"

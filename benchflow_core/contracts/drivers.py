@@ -30,6 +30,7 @@ class TurnRecord:
     """The turn's slice of the event log."""
     n_tool_calls: int = 0
     usage: Usage | None = None
+    """The gateway's count, else what the agent itself reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,10 @@ class Episode(Protocol):
     @property
     def workdir(self) -> str:
         """Where the agents work in the box."""
+
+    @property
+    def user(self) -> str | None:
+        """The user they run as; none: the box's own."""
 
     async def prompt(
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
@@ -92,6 +97,10 @@ class Episode(Protocol):
         """The reference solution's script, where the config grants oracle access."""
 
 
+def _refuse_nothing(_: Mapping[str, Any]) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class DriverSpec:
     """A driver.
@@ -111,6 +120,8 @@ class DriverSpec:
     drive: Callable[[Episode, Mapping[str, Any]], Awaitable[None]]
     params: Mapping[str, Any] = field(default_factory=dict)
     """Names and defaults of what `name:k=3,feedback=names` may set."""
+    refuse: Callable[[Mapping[str, Any]], None] = _refuse_nothing
+    """Raises `ConfigurationError` for parameters that cannot be meant. Asked while planning, before anything starts."""
     needs: frozenset[str] = frozenset()
     """Capabilities the sandbox must declare."""
     default: bool = False

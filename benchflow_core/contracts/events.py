@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts.exporters import RolloutRecord
+    from benchflow_core.contracts.panels import Panel
+    from benchflow_core.contracts.results import JobResults
 
 __all__ = [
     "Event",
@@ -148,5 +153,9 @@ class ObserverSpec:
     """Asked once per job."""
     flush: Callable[[], None] | None = None
     """Called at the end of the job, with 10 s to spend."""
+    panel: Callable[[RolloutRecord], Panel | None] | None = None
+    """What it adds to the page of a rollout, from what is on disk."""
+    job_panel: Callable[[JobResults], Panel | None] | None = None
+    """What it adds to the page of a job."""
     check: CheckFn = no_checks
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -1,32 +1,56 @@
-"""Executors: run a plan's items, here or on a cluster. An item is JSON, never a pickle of live objects."""
+"""Executors: where the rollouts of a job run. An item is JSON, never a pickle of live objects.
+
+The job decides what starts when, tries again, counts budgets and writes the summary. An executor takes one item, has a
+worker (`WorkerProcess`, or whatever reaches one) run it, and tells how it ended.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 from benchflow_core.contracts.common import Availability, CheckFn, no_checks
 
-__all__ = ["ExecutorContext", "ExecutorSpec", "ItemResult", "PlanItem"]
+__all__ = ["Capacity", "Executor", "ExecutorContext", "ExecutorSpec", "Hear", "ItemResult", "PlanItem"]
+
+Hear = Callable[[Mapping[str, Any]], None]
+"""Takes what a worker says about an item while it runs, as it came."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanItem:
-    """One rollout to run. Everything in it survives `json.dumps`."""
+    """One attempt at one rollout. Everything in it survives `json.dumps`."""
 
     id: str
-    config: Mapping[str, Any]
+    """The rollout's name; no two that run together have the same."""
+    config: Mapping[str, Any] = field(repr=False)
+    """The settings of the rollout, and where it is written. Variables of the agent's are in it, secret ones too: never
+    put an item into argv, a log or a file."""
     task_source: Mapping[str, Any]
+    """`path`, and `provenance` where the task was fetched: a worker that does not see the path fetches it again."""
     task_digest: str
     requirements: Sequence[str]
     """`dist==version` of core and plugins: a worker checks them before it starts."""
+    job: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the job tells every worker."""
+    cpus: float = 1.0
+    memory_mb: int = 1024
+    """What the task declares, for placing it."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(**value)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """A finished item: where its artifacts are, or why there are none."""
+    """A finished item: where its artifacts are, or why there are none (`BenchflowError.to_json()`)."""
 
     id: str
     rollout_dir: str | None
@@ -34,12 +58,38 @@ class ItemResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Capacity:
+    """What all workers have together, for boxes that use the CPUs and memory of their host."""
+
+    cpus: float
+    memory_mb: float
+
+
+class Executor(Protocol):
+    """An open executor. One per run of a job."""
+
+    async def run(self, item: PlanItem, hear: Hear) -> ItemResult:
+        """Run one item to its end; several at a time. When cancelled, have it torn down before raising, and give the
+        worker the message of the cancellation as the reason. A worker that is lost is an `InfrastructureError`."""
+
+    def capacity(self) -> Capacity | None:
+        """Asked once, before the first item. None: this host's."""
+
+    async def close(self) -> None:
+        """End every worker. Safe to call again."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutorContext:
-    """What an executor is run with."""
+    """What an executor is opened with."""
 
     job_dir: Path
+    """Where results go: workers have to see it under the same path."""
     concurrency: int
+    """The most items at a time that the user asked for; 0: as many as fit."""
     options: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The user's variables, with their keys. Workers need them; never write them down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +100,16 @@ class ExecutorSpec:
 
         @hookimpl
         def benchflow_executor() -> ExecutorSpec:
-            return ExecutorSpec(summary="Ray cluster", run=run_on_ray)
+            return ExecutorSpec(summary="Ray cluster", open=open_ray, on_host=False)
     """
 
     summary: str
-    run: Callable[[Sequence[PlanItem], ExecutorContext], AsyncIterator[ItemResult]]
-    """Yields each item as it finishes. Closing the iterator cancels what is left and cleans up."""
+    open: Callable[[ExecutorContext], Executor]
+    """Called off the event loop. The place to import an SDK and to connect."""
+    on_host: bool = True
+    """Workers run on the host of the job: they share its gateway, and images are prepared for them. False: on hosts of
+    their own, where each worker opens a gateway and prepares its images."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What `--executor-option` knows: name to one line of help. Others are refused."""
     available: Callable[[], Availability] = lambda: Availability(True)
-    default: bool = False
     check: CheckFn = no_checks

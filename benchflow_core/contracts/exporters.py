@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts.panels import Panel
+    from benchflow_core.contracts.results import JobResults
 
 __all__ = ["ExporterSpec", "RolloutRecord"]
 
@@ -38,10 +42,14 @@ class ExporterSpec:
     file_name: str
     """What one export is called by default."""
     export: Callable[[RolloutRecord, Mapping[str, str]], bytes]
-    """One rollout to one document; for line formats, one or more whole lines."""
+    """One rollout to one document; for line formats whole lines, or none where there is nothing to say."""
     lines: bool = False
     """The documents of a job are concatenated into one file."""
     automatic: bool = False
     """Written beside every rollout as it finishes, below `trainer/`."""
     options: Mapping[str, str] = field(default_factory=dict)
+    panel: Callable[[RolloutRecord], Panel | None] | None = None
+    """What it adds to the page of a rollout."""
+    job_panel: Callable[[JobResults], Panel | None] | None = None
+    """What it adds to the page of a job."""
     check: CheckFn = no_checks

@@ -6,6 +6,7 @@ package index, where every platform's build is a wheel; npm is part of it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Final
 
@@ -33,21 +34,40 @@ NODE_LAYER: Final = Layer(
 )
 
 
-def npm_layers(prefix: str, *packages: str, files: Mapping[str, bytes] | None = None) -> tuple[Layer, Layer]:
+def npm_layers(
+    prefix: str, *packages: str, lock: bytes | None = None, files: Mapping[str, bytes] | None = None
+) -> tuple[Layer, Layer]:
     """Node's layer, and on top of it the agent's at `prefix`. Each package is `name@version`, exactly.
 
-    What npm installs is at `{prefix}/node_modules/`. `files` are further ones, as in `Layer`.
+    `lock` is a `package-lock.json` of these packages: everything they depend on is then installed in the locked version
+    with the locked digest, as `npm ci` does it; without it, dependencies are what the registry has on the day. What npm
+    installs is at `{prefix}/node_modules/`. `files` are further ones, as in `Layer`.
     """
     npm = (NODE, f"{_HOME}/lib/node_modules/npm/bin/npm-cli.js")
     options = ("--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--loglevel=error", "--cache=/tmp/npm")
+    key = "+".join(packages)
+    if lock is None:
+        install = (*npm, "install", "--prefix={prefix}", *options, *packages)
+        locked = {}
+    else:
+        key += f"-{hashlib.sha256(lock).hexdigest()[:12]}"
+        install = (*npm, "ci", "--prefix={prefix}", *options)
+        locked = {"package.json": _package(packages), "package-lock.json": lock}
     agent = Layer(
-        key="+".join(packages),
+        key=key,
         prefix=prefix,
-        install=((*npm, "install", "--prefix={prefix}", *options, *packages),),
-        files=files or {},
+        install=(install,),
+        files={**locked, **(files or {})},
         env={
             "PATH": f"{_HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "NODE_USE_SYSTEM_CA": "1",
         },
     )
     return NODE_LAYER, agent
+
+
+def _package(packages: tuple[str, ...]) -> bytes:
+    import json
+
+    wanted = dict(package.rsplit("@", 1) for package in packages)
+    return json.dumps({"private": True, "dependencies": wanted}, indent=2).encode()

@@ -72,6 +72,8 @@ class ImageRequest:
     """Replaces the image of every FROM that is not a stage."""
     target: str | None = None
     """The stage of the Dockerfile to stop at; the last one where none is named."""
+    alone: bool = False
+    """Of a compose file only the main service's image, for a box without the others: a world beside the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class ImageRef:
     user: str | None = None
     runtimes: Mapping[str, str] = field(default_factory=dict)
     """Runtime name to absolute path in the box."""
+    main: tuple[str, ...] = ()
+    """What the image itself would run: its entry point with its command."""
     notices: tuple[str, ...] = ()
     """What the user should know, one line each: `FROM ubuntu:24.04 substituted by the host's Debian 12`."""
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -107,9 +111,13 @@ class StartRequest:
     """Owner, job, rollout, purpose; found again by `list_leases`."""
     expires_after: float = 6 * 3600.0
     """Seconds after which a box that nobody stopped may be reaped."""
+    entrypoint: bool = True
+    """False: the caller runs the image's entry point itself, and the sandbox does not."""
     revert: tuple[str, ...] = ()
     """Paths put back to what the image had, or removed where it had nothing, before any process of the box runs.
     Needs `Capability.CHANGES`; only for a box that starts from a snapshot."""
+    access_views: bool = True
+    """May its processes be given an `AccessView`? Where they will not be, a sandbox need not open anything for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +386,10 @@ class SandboxContext:
     build_concurrency: int = 1
 
 
+def _refuse_nothing(options: Mapping[str, str], env: Mapping[str, str], request: ImageRequest) -> None:
+    """No option and no image is known beforehand to be wrong."""
+
+
 async def _no_leases() -> AsyncIterator[Lease]:
     return
     yield  # pragma: no cover
@@ -413,6 +425,12 @@ class SandboxSpec:
     """Its boxes use the CPUs and memory of this machine. False for a cloud: then they do not bound how many run."""
     requires: tuple[str, ...] = ()
     """Environment variables it needs, by name; the doctor reports present or missing."""
+    refuse: Callable[[Mapping[str, str], Mapping[str, str], ImageRequest], None] = _refuse_nothing
+    """Called while a job is planned, with `--sandbox-option` values, the user's environment and what the task asks for:
+    raises `ConfigurationError` for an option that is wrong, `CapabilityMissing` for an image that cannot be made here.
+    Cheap: it reads files, and says no word to a vendor."""
+    caveats: Mapping[str, str] = field(default_factory=dict)
+    """Capability to what is different here, in a few words: shown beside it in the documentation."""
     threat_model: str = ""
     """One or two sentences: what this wall keeps apart, and what it does not."""
 

@@ -22,6 +22,14 @@ __all__ = ["Message", "Outbox", "outbox_folder"]
 
 _LIMITS: Final = DownloadLimits(max_bytes=1024 * 1024, max_entries=64, max_depth=2)
 _MOST_CHARACTERS: Final = 32_768
+_FOREIGN: Final = """
+[ -d "$1" ] && [ ! -L "$1" ] || exit 0
+for f in "$1"/* "$1"/.[!.]*; do
+  [ -L "$f" ] || [ -e "$f" ] || continue
+  { [ ! -L "$f" ] && [ -r "$f" ] && { [ -d "$f" ] || [ "$(stat -c %h "$f")" = 1 ]; }; } && continue
+  rm -rf "$f"; echo "${f##*/}"
+done
+"""
 _EMPTY: Final = 'rm -rf "$1" && mkdir -p "$1" && chmod 777 "$1"'
 
 
@@ -61,24 +69,34 @@ class Outbox:
         folder = outbox_folder(self._episode.workdir)
         await self._episode.sandbox.exec(("rm", "-rf", folder), user="root", cwd="/", timeout=60)
 
-    async def collect(self, sender: str) -> None:
-        """Take what a role has written during its turn."""
+    async def collect(self, sender: str) -> list[Message]:
+        """Take what a role has written during its turn; what could be delivered is returned."""
         folder = self.folder(sender)
+        await self._drop_foreign(sender, folder)
+        taken: list[Message] = []
         with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
             target = Path(staged) / "outbox"
             try:
                 await self._episode.sandbox.download(folder, target, limits=_LIMITS)
             except FileNotFoundError:
-                return
+                return taken
             except InfrastructureError as error:
                 self._refuse(sender, ".outbox", error.message)
                 await self._empty(folder)
-                return
+                return taken
             files = sorted(p for p in target.glob("*") if p.is_file())
             for file in files:
-                self._take(sender, file)
+                taken += self._take(sender, file)
         if files:
             await self._empty(folder)
+        return taken
+
+    async def _drop_foreign(self, sender: str, folder: str) -> None:
+        """As the user that wrote: what it cannot read itself, or what is also somewhere else, is not its message."""
+        episode = self._episode
+        done = await episode.sandbox.exec(("sh", "-c", _FOREIGN, "sh", folder), user=episode.user, cwd="/", timeout=60)
+        for name in done.stdout.decode("utf-8", "replace").splitlines()[: _LIMITS.max_entries]:
+            self._refuse(sender, name, "the role that wrote it cannot read it, or it is a link")
 
     def deliver(self, role: str, prompt: str | None) -> str | None:
         """The role's prompt with what is waiting for it."""
@@ -95,20 +113,23 @@ class Outbox:
             return ""
         return f"Messages to other roles go to {self.folder(role)}/<role>.json, not to another folder."
 
-    def _take(self, sender: str, file: Path) -> None:
+    def _take(self, sender: str, file: Path) -> list[Message]:
+        taken: list[Message] = []
         try:
             found = list(_messages(json.loads(file.read_text("utf-8")), file.stem))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             self._refuse(sender, file.name, str(error))
-            return
+            return taken
         for to, content in found:
             if to not in self._roles or to == sender:
                 self._refuse(sender, file.name, f"it is for '{to}', and the scene has {', '.join(self._roles)}")
             elif len(content) > _MOST_CHARACTERS:
                 self._refuse(sender, file.name, f"it is longer than {_MOST_CHARACTERS} characters")
             else:
-                self._waiting[to].append(Message(sender, to, content))
+                taken.append(Message(sender, to, content))
+                self._waiting[to].append(taken[-1])
                 self._episode.note("outbox_message", {"from": sender, "to": to, "content": content})
+        return taken
 
     def _refuse(self, sender: str, name: str, why: str) -> None:
         self._episode.note("outbox_refused", {"from": sender, "file": name, "reason": why})

@@ -40,9 +40,13 @@ async def _play(episode: Episode, steps: Sequence[DriveStep]) -> None:
 
 
 async def _in_turn(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:
-    for step in steps:
+    for number, step in enumerate(steps, 1):
         await episode.prompt(step.role, outbox.deliver(step.role, step.prompt), scene=step.scene)
-        await outbox.collect(step.role)
+        said = await outbox.collect(step.role)
+        if step.stop_when and any(step.stop_when in message.content for message in said):
+            left = len(steps) - number
+            episode.note("scene_stopped", {"scene": step.scene, "by": step.role, "turns_left": left})
+            return
 
 
 async def _together(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchflow_core.errors import ConfigurationError
@@ -23,6 +23,8 @@ class Role:
     timeout_sec: float | None = None
     """Of one turn."""
     idle_timeout_sec: float | None = None
+    skills_dir: str | None = None
+    """Skills for this role alone: it gets a home of its own, and they are in it."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The agent plugin's own."""
     read_only: bool = False
@@ -46,8 +48,12 @@ class Scene:
     name: str = "default"
     roles: Sequence[Role] = ()
     turns: Sequence[Turn] = ()
+    skills_dir: str | None = None
+    """Skills for every role of the scene."""
     concurrent: bool = False
     """Roles do not wait for each other: each works through its own turns."""
+    stop_when: str | None = None
+    """A message between roles that contains this ends the scene; the turns that are left are not played."""
 
     @classmethod
     def single(
@@ -58,11 +64,12 @@ class Scene:
         reasoning_effort: str | None = None,
         prompts: Sequence[str | None] | None = None,
         role_name: str = "agent",
+        skills_dir: str | None = None,
         **role: Any,
     ) -> Scene:
         """One role, one turn per prompt."""
         who = Role(role_name, agent, model, reasoning_effort, **role)
-        return cls(roles=[who], turns=[Turn(role_name, p) for p in (prompts or [None])])
+        return cls(roles=[who], turns=[Turn(role_name, p) for p in (prompts or [None])], skills_dir=skills_dir)
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,7 @@ class DriveStep:
     roles: tuple[str, ...] = ()
     """Everybody in the scene."""
     concurrent: bool = False
+    stop_when: str | None = None
 
 
 def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
@@ -88,6 +96,11 @@ def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
             raise ConfigurationError(f"scene '{scene.name}' has no roles.", remedy="Give it at least one role.")
         if len(set(known)) != len(known):
             raise ConfigurationError(f"scene '{scene.name}' names a role twice: {', '.join(known)}.")
+        if scene.stop_when is not None and (len(known) < 2 or scene.concurrent or not scene.stop_when.strip()):
+            raise ConfigurationError(
+                f"scene '{scene.name}' has stop_when, which needs a text and roles that take turns.",
+                remedy="Leave it out, or give the scene two roles and no concurrent: true.",
+            )
         turns = list(scene.turns) or [Turn(known[0])]
         for j, turn in enumerate(turns, 1):
             if turn.role not in known:
@@ -97,7 +110,6 @@ def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
                 )
             name = f"scene-{i}-turn-{j}-{turn.role}"
             ends = j == len(turns) and i < len(scenes)
-            steps.append(
-                DriveStep(name, scene.name, turn.role, turn.prompt, ends, tuple(known), concurrent=scene.concurrent)
-            )
+            step = DriveStep(name, scene.name, turn.role, turn.prompt, ends, tuple(known), scene.concurrent)
+            steps.append(replace(step, stop_when=scene.stop_when))
     return steps

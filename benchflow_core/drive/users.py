@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from benchflow_core.contracts.drivers import Episode, SoftVerdict, TurnRecord
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
-__all__ = ["BaseUser", "FunctionUser", "PassthroughUser", "RoundResult", "play_user"]
-
-_SECONDS: Final = 600.0
-"""For one answer of a user."""
+__all__ = ["BaseUser", "FunctionUser", "PassthroughUser", "Patience", "RoundResult", "play_user", "refuse_user"]
 
 
 @dataclass(frozen=True)
@@ -72,20 +72,67 @@ class FunctionUser(BaseUser):
         self._function = function
 
     async def run(self, round: int, instruction: str, round_result: RoundResult | None = None) -> str | None:
-        said = self._function(round, instruction, round_result)
+        """A plain function gets a thread: one that never returns must not hold up everything else."""
+        given = (round, instruction, round_result)
+        plain = not inspect.iscoroutinefunction(self._function)
+        said = await _in_thread(self._function, *given) if plain else self._function(*given)
         return await said if inspect.isawaitable(said) else said
 
 
-async def play_user(episode: Episode, user: BaseUser, *, max_rounds: int, solution: str | None) -> None:
+def refuse_user(user: Any, max_rounds: int) -> None:
+    """What cannot be a user, said before anything starts."""
+    if user is not None and not isinstance(user, BaseUser):
+        remedy = "Wrap a function in FunctionUser(…)." if callable(user) else "Subclass BaseUser."
+        raise ConfigurationError(f"user is {user!r}, which is no BaseUser.", remedy=remedy)
+    if user is not None and max_rounds < 1:
+        raise ConfigurationError(f"max_user_rounds is {max_rounds}: a user needs at least one round.")
+
+
+class Patience:
+    """How long a user may take for an answer, and how long it took so far: that is not the agent's time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._limit, self._waited, self._since = seconds, 0.0, 0.0
+
+    @property
+    def waited(self) -> float:
+        return self._waited + (time.monotonic() - self._since if self._since else 0.0)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._waited, self._since = self.waited, 0.0
+
+    async def answer(self, what: str, answer: Awaitable[Any]) -> Any:
+        """A user that raises or never answers is the config's failure, named as that."""
+        try:
+            with self._waiting():
+                async with asyncio.timeout(self._limit) as limit:
+                    return await answer
+        except BenchflowError:
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and limit.expired():
+                late = f"the user's {what}() did not answer within {self._limit:g} s."
+                raise ConfigurationError(late, remedy="Mend it, or set user_timeout.") from error
+            raise ConfigurationError(f"the user's {what}() raised {type(error).__name__}: {error}") from error
+
+
+async def play_user(
+    episode: Episode, user: BaseUser, patience: Patience, *, max_rounds: int, solution: str | None
+) -> None:
     """Rounds of prompt and soft verification until the user stops or the rounds are used up."""
     role, instruction = episode.roles[0], episode.task.instruction
     user.attach(episode)
-    await _ask("setup", user.setup(instruction, solution))
+    await patience.answer("setup", user.setup(instruction, solution))
     result: RoundResult | None = None
     rewards: list[float | None] = []
     stopped = "max_rounds"
     for number in range(max_rounds):
-        prompt = await _ask("run", user.run(number, instruction, result))
+        prompt = await patience.answer("run", user.run(number, instruction, result))
         if prompt is None:
             stopped = "user"
             break
@@ -112,14 +159,27 @@ def _round_result(number: int, turn: TurnRecord, verdict: SoftVerdict) -> RoundR
     )
 
 
-async def _ask(what: str, answer: Awaitable[Any]) -> Any:
-    """A user that raises or never answers is the config's failure, named as that."""
-    try:
-        async with asyncio.timeout(_SECONDS):
-            return await answer
-    except TimeoutError as error:
-        raise ConfigurationError(f"the user's {what}() did not answer within {_SECONDS:.0f} s.") from error
-    except BenchflowError:
-        raise
-    except Exception as error:
-        raise ConfigurationError(f"the user's {what}() raised {type(error).__name__}: {error}") from error
+async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
+    """In a thread that does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+
+    def work() -> None:
+        value, problem = None, None
+        try:
+            value = function(*given)
+        except Exception as error:
+            problem = error
+        with suppress(RuntimeError):  # nobody waits any more
+            loop.call_soon_threadsafe(settle, value, problem)
+
+    threading.Thread(target=work, name="benchflow-user", daemon=True).start()
+    return await future

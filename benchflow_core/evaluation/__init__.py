@@ -1,8 +1,10 @@
-"""A job: plan, schedule, run, aggregate."""
+"""A job: plan, schedule, run, aggregate. Reading results needs nothing of what runs them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benchflow_core.lazy import names_of
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
@@ -11,13 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "EvaluationConfig", "EvaluationResult", "RetryConfig"]
 
-_MODULES = {"EvaluationConfig": "config", "RetryConfig": "config", "Evaluation": "job", "EvaluationResult": "summary"}
-
-
-def __getattr__(name: str) -> Any:
-    """On first use: reading results needs nothing of what runs them."""
-    from importlib import import_module
-
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = names_of(
+    __name__, {"config": "EvaluationConfig RetryConfig", "job": "Evaluation", "summary": "EvaluationResult"}
+)

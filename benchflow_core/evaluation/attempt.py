@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.runner import Tell
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
+from benchflow_core.rollout.learned import Learned
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.rollout import Rollout
 
@@ -31,10 +33,13 @@ class Attempts:
         bus: ObserverBus,
         tell: Tell,
         warn: Callable[[str], None],
+        learned: Callable[[], Learned] | None = None,
     ) -> None:
+        self._learned = learned
         self._config, self._job_dir, self._host, self._bus = config, job_dir, host, bus
         self._tell, self._warn = tell, warn
-        self.live: dict[str, Rollout] = {}
+        self.live: dict[str, Any] = {}
+        """By name: a `Rollout`, or a `RemoteRollout` of a worker."""
         self._image_keys: dict[int, str] = {}
 
     def image_key(self, entry: Entry) -> str:
@@ -65,11 +70,7 @@ class Attempts:
         try:
             if entry.attempt > 1 or entry.failures:
                 entry.attempt = set_aside(self._job_dir, entry.name)
-            rollout = await Rollout.create(self._rollout_config(entry), self._host, plan=entry.item.plan, bus=self._bus)
-            self.live[entry.name] = rollout
-            told = {"rollout": entry.name, "task": entry.item.task_path.name, "attempt": entry.attempt}
-            self._tell("started", {**told, "arm": entry.item.arm})
-            return (await rollout.run()).to_json()
+            return await self._carry_out(entry)
         except BenchflowError as error:
             return self._broken(entry, error)
         except asyncio.CancelledError:
@@ -80,6 +81,16 @@ class Attempts:
             return self._defect(entry, f"{type(error).__name__}: {error}")
         finally:
             self.live.pop(entry.name, None)
+
+    async def _carry_out(self, entry: Entry) -> dict[str, Any]:
+        rollout = await Rollout.create(self._rollout_config(entry), self._host, plan=entry.item.plan, bus=self._bus)
+        self.live[entry.name] = rollout
+        self._say_started(entry)
+        return (await rollout.run()).to_json()
+
+    def _say_started(self, entry: Entry) -> None:
+        told = {"rollout": entry.name, "task": entry.item.task_path.name, "attempt": entry.attempt}
+        self._tell("started", {**told, "arm": entry.item.arm})
 
     def _rollout_config(self, entry: Entry) -> RolloutConfig:
         item = entry.item
@@ -93,6 +104,8 @@ class Attempts:
             arm=item.arm,
         )
         config.order, config.seed = entry.order, self._config.seed
+        config.user = copy(config.user)  # each rollout's own: two at a time must not share what it remembers
+        config.learner = self._learned() if self._learned else None
         return config
 
     def _defect(self, entry: Entry, what: str) -> dict[str, Any]:

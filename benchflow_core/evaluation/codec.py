@@ -19,18 +19,20 @@ __all__ = ["code_in", "from_json", "to_json"]
 
 _WITHHELD = "$withheld"
 _ENVS = ("agent_env", "env")
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
 _CODE = ("pre_agent_hooks", "user")
 """Fields that hold code: they have no written form."""
 
 
-def to_json(value: Any) -> Any:
-    """Plain JSON values."""
+def to_json(value: Any, *, whole: bool = False) -> Any:
+    """Plain JSON values. `whole`: with secrets, for what is never written down."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _field(f.name, getattr(value, f.name)) for f in fields(value) if f.name not in _CODE}
+        found = {f.name: getattr(value, f.name) for f in fields(value) if f.name not in _CODE}
+        return {name: to_json(item, whole=True) if whole else _field(name, item) for name, item in found.items()}
     if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): to_json(item, whole=whole) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [to_json(item) for item in value]
+        return [to_json(item, whole=whole) for item in value]
     return str(value) if isinstance(value, Path) else value
 
 
@@ -64,7 +66,15 @@ def from_json(kind: Any, value: Any, env: Mapping[str, str]) -> Any:
             return tuple(from_json(inner[0], item, env) for item in value)
         if issubclass(origin, Sequence):
             return [from_json(inner[0], item, env) for item in value]
+    if kind in _WORDS and not _fits(kind, value):
+        raise TypeError(f"must be {_WORDS[kind]}, not {value!r}")
     return Path(value) if kind is Path else value
+
+
+def _fits(kind: type, value: Any) -> bool:
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, str if kind is Path else (int, float) if kind is float else kind)
 
 
 def _choice(options: Sequence[Any], value: Any) -> Any:
@@ -88,7 +98,13 @@ def _dataclass(kind: Any, value: Mapping[str, Any], env: Mapping[str, str]) -> A
     known = {f.name for f in fields(kind)}
     if unknown := sorted(set(value) - known):
         raise ConfigurationError(f"a {kind.__name__} has no '{unknown[0]}' in this version.")
-    return kind(**{name: from_json(hints[name], item, env) for name, item in value.items()})
+    found = {}
+    for name, item in value.items():
+        try:
+            found[name] = from_json(hints[name], item, env)
+        except (TypeError, AttributeError) as error:
+            raise ConfigurationError(f"'{name}' {error}.") from None
+    return kind(**found)
 
 
 def _given(name: str, env: Mapping[str, str]) -> str:

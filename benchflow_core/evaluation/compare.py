@@ -69,6 +69,26 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from benchflow_core.results.html import card, table
+
+        facts = [
+            ("verdict", self.verdict),
+            ("difference", f"{_signed(self.difference, self.metric)}"),
+            ("95 % interval", " to ".join(_signed(v, self.metric) for v in self.interval) if self.interval else None),
+            ("p", self.p_value),
+            ("tasks", f"{self.tasks} paired: {self.better} better, {self.worse} worse"),
+        ]
+        different = [(d.field, ", ".join(d.base), ", ".join(d.other)) for d in self.different]
+        unpaired = [(u["task"], u["reason"]) for u in self.unpaired[:20]]
+        return card(
+            f"{self.other} against {self.base}: {self.outcome}",
+            facts,
+            table(["setting", "base", "other"], different),
+            table(["not paired", "why"], unpaired),
+        )
+
 
 def load_sides(given: Sequence[str], jobs_dir: Path = Path("jobs")) -> list[Side]:
     """Each a job, `JOB:ARM`, or one job whose arms are compared with each other. The first is the base."""
@@ -275,6 +295,10 @@ def _caveats(one: Comparison) -> str:
             f" {len(one.unpaired)} tasks could not be paired: had they all gone the other way, it would be reversed."
         )
     return text
+
+
+def _signed(value: float, metric: str) -> str:
+    return f"{'-' if value < 0 else '+'}{_points(abs(value), metric)}"
 
 
 def _points(value: float, metric: str) -> str:

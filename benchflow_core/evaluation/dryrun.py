@@ -13,6 +13,7 @@ from typing import Any
 
 from benchflow_core.errors import BenchflowError, CapabilityMissing
 from benchflow_core.evaluation.config import EvaluationConfig
+from benchflow_core.evaluation.elsewhere import find_executor
 from benchflow_core.evaluation.items import Item, plan_cells
 from benchflow_core.evaluation.tasks import ChosenTasks
 from benchflow_core.evaluation.yaml import JobSpec
@@ -33,6 +34,7 @@ async def plan_report(spec: JobSpec, env: Mapping[str, str] | None = None) -> di
     rows = [_row(item, config) for item in items]
     skipped = [row for row in rows if row["problem"] and _is_skipped(row, config)]
     problems = [f"{row['task']}: {_told(row['problem'])}" for row in rows if row["problem"] and row not in skipped]
+    problems += _executor(config, items, host)
     problems += [f"model {model['model']}: {_told(model['problem'])}" for model in models if model["problem"]]
     return {
         **_about(chosen, config, spec),
@@ -46,6 +48,16 @@ async def plan_report(spec: JobSpec, env: Mapping[str, str] | None = None) -> di
     }
 
 
+def _executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -> list[str]:
+    if config.executor is None:
+        return []
+    try:
+        find_executor(config, items, host)
+    except BenchflowError as error:
+        return [str(error)]
+    return []
+
+
 def _about(chosen: ChosenTasks, config: EvaluationConfig, spec: JobSpec) -> dict[str, Any]:
     arms = [{"name": arm.name, **_plain(arm.settings)} for arm in config.arms()]
     return {
@@ -57,6 +69,7 @@ def _about(chosen: ChosenTasks, config: EvaluationConfig, spec: JobSpec) -> dict
         "dataset": dict(chosen.dataset) if chosen.dataset else None,
         "jobs_dir": str(spec.jobs_dir),
         "concurrency": config.concurrency,
+        "executor": config.executor,
     }
 
 

@@ -27,7 +27,6 @@ __all__ = [
     "read_result",
     "row_of",
     "set_aside",
-    "worth_another",
     "write_broken",
 ]
 
@@ -66,12 +65,6 @@ def row_of(result: Mapping[str, Any]) -> dict[str, Any]:
     agent = result.get("agent_result") or {}
     spent = {"tokens": agent.get("total_tokens"), "cost_usd": agent.get("cost_usd")}
     return {**{key: result.get(key) for key in _KEPT}, **spent}
-
-
-def worth_another(result: Mapping[str, Any]) -> bool:
-    """By the type of its error, never by its reward."""
-    info = result.get("error_info")
-    return result.get("rewards") is None and bool(info) and bool(info["retryable"])  # type: ignore[index]
 
 
 def cancelled(result: Mapping[str, Any]) -> bool:

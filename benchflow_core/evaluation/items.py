@@ -93,13 +93,16 @@ def _refuse_job(paths: Sequence[Path], config: EvaluationConfig) -> None:
     if config.expected_tasks is not None and len(paths) != config.expected_tasks:
         raise ConfigurationError(f"{len(paths)} tasks are chosen, {config.expected_tasks} were expected.")
     if config.job_mode != "parallel-independent":
-        raise CapabilityMissing(
-            f"job mode '{config.job_mode}' needs a store that rollouts learn from, and none is installed.",
-            remedy="Leave job_mode out: rollouts are then independent of each other.",
-        )
+        from benchflow_core.evaluation.learning import refuse_unlearnable
+
+        refuse_unlearnable(config)
     matrix = config.matrix
     if matrix and config.scenes and (matrix.agents or matrix.models):
         raise ConfigurationError("scenes name their own agents and models: a matrix of those would do nothing.")
+    if matrix and matrix.scenes and (config.scenes or config.agent or config.model or config.prompts):
+        raise ConfigurationError(
+            "matrix: every arm has scenes of its own, so scenes, agent, model and prompts beside it would do nothing."
+        )
 
 
 def _plan_task(path: Path, arms: Sequence[str | None], config: EvaluationConfig, host: Host) -> Iterator[Item]:

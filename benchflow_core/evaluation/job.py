@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
@@ -15,11 +16,12 @@ from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Budget, Spent
 from benchflow_core.evaluation.codec import to_json
 from benchflow_core.evaluation.config import EvaluationConfig
+from benchflow_core.evaluation.elsewhere import Elsewhere, Place, open_place
 from benchflow_core.evaluation.estimate import LARGE, estimate
 from benchflow_core.evaluation.folders import read_result, row_of
 from benchflow_core.evaluation.items import Item, plan_items, select_tasks
 from benchflow_core.evaluation.jobfile import Entry, JobRecord
-from benchflow_core.evaluation.joblock import JobLock
+from benchflow_core.evaluation.joblock import JobLock, wait_for_workers
 from benchflow_core.evaluation.journal import Journal
 from benchflow_core.evaluation.live import LiveReport
 from benchflow_core.evaluation.needs import Room, make_room
@@ -33,6 +35,9 @@ from benchflow_core.rollout.credentials import check_credentials
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan
+
+if TYPE_CHECKING:
+    from benchflow_core.evaluation.learning import Learning
 
 __all__ = ["Evaluation", "summary_of"]
 
@@ -69,6 +74,8 @@ class Evaluation:
         self._drain_early: str | None = None
         self._reopened = False
         self._names: list[str] = []
+        self._learning: Learning | None = None
+        self._place: Place | None = None
 
     @classmethod
     def from_yaml(cls, path: str | Path, **more: Any) -> Evaluation:
@@ -143,16 +150,18 @@ class Evaluation:
             raise ConfigurationError("concurrency and trials must be at least 1.")
         async with Host(env=self._env, build_concurrency=self.config.build_concurrency) as host:
             items = plan_items(self.tasks(), self.config, host)
-            room = make_room(self.config, items, host)
-            await self._check_models(items, host)
-            lock = self._claim()
-            try:
-                todo = self._open(items, host)
-                return await self._run(todo, room, host, watch)
-            finally:
-                if self._journal is not None:
-                    self._journal.close()
-                lock.release()
+            async with open_place(self.config, items, host, self.job_dir) as self._place:
+                room = make_room(self._scheduling(), items, host, self._place.capacity if self._place else None)
+                await self._check_models(items, host)
+                lock = self._claim()
+                try:
+                    await wait_for_workers(self.job_dir, self._warn)
+                    todo = self._open(items, host)
+                    return await self._run(todo, room, host, watch)
+                finally:
+                    if self._journal is not None:
+                        self._journal.close()
+                    lock.release()
 
     # --- parts -----------------------------------------------------------------------------------------
 
@@ -198,13 +207,32 @@ class Evaluation:
         entries = record.entries(items)
         self._names = [entry.name for entry in entries]
         self._journal = Journal(self.job_dir, host.redactor.text)
-        if not self._reopened:
-            return entries
-        return unfinished(self.job_dir, entries, self.config.retry, self._again)
+        todo = unfinished(self.job_dir, entries, self.config.retry, self._again) if self._reopened else entries
+        if self.config.job_mode == "sequential-shared":
+            from benchflow_core.evaluation.learning import Learning
+
+            self._learning = Learning(self.job_dir, self.config)
+            self._learning.catch_up(entries, todo)
+        return todo
+
+    def _scheduling(self) -> EvaluationConfig:
+        """A store that all share is written by one rollout at a time."""
+        if self.config.job_mode != "sequential-shared":
+            return self.config
+        if (self.config.concurrency or 1) > 1:
+            self._warn("concurrency is ignored: with job_mode sequential-shared rollouts run one after the other.")
+        return replace(self.config, concurrency=1)
+
+    def _ended(self, entry: Entry, result: Mapping[str, Any]) -> None:
+        if self._learning is not None:
+            self._tell("learned", asdict(self._learning.take(entry, result)))
+        self._tell("finished", row_of(dict(result)))
 
     async def _run(self, todo: Sequence[Entry], room: Room, host: Host, watch: Stopwatch) -> EvaluationResult:
         bus = ObserverBus(host.plugins.observers(), self._warn)
-        attempts = Attempts(self.config, self.job_dir, host, bus, self._tell, self._warn)
+        learned = self._learning.now if self._learning else None
+        given = (self.config, self.job_dir, host, bus, self._tell, self._warn, learned)
+        attempts = Elsewhere(self._place, *given) if self._place else Attempts(*given)
         self._runner = runner = self._make_runner(attempts, host, room, resumed=len(self._names) > len(todo))
         report = LiveReport(self.job_dir, runner, attempts, self._tell)
         try:
@@ -234,7 +262,7 @@ class Evaluation:
         return Runner(
             attempt=attempts.run,
             image=attempts.image,
-            finished=lambda entry, result: self._tell("finished", row_of(result)),
+            finished=self._ended,
             need=room.need,
             slots=room.slots,
             retry=config.retry,
@@ -242,6 +270,7 @@ class Evaluation:
             spent=spent,
             tell=self._tell,
             builds=host.build_concurrency,
+            strict=self._learning is not None,
         )
 
     def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -296,6 +325,7 @@ class Evaluation:
             "sandbox": first.sandbox.name,
             "plugins": first.plugins(),
             "core_version": __version__,
+            "executor": self._place.loaded.stamp() if self._place else None,
             "finished_at": now(),
             "stopped": runner.stopping,
             "not_run": runner.left,
@@ -303,6 +333,8 @@ class Evaluation:
             "total_tokens": runner.spent.tokens,
             "total_cost_usd": round(runner.spent.cost, 6),
         }
+        if self._learning is not None:
+            more["learner"] = self._learning.report()
         summary = result.to_json(more)
         write_json(self.job_dir / "summary.json", summary)
         ended = {"stopped": runner.stopping, "not_run": runner.left, "seconds": round(seconds, 3)}

@@ -7,6 +7,7 @@ takes part. Results are plain files beside it; which of them exist is never writ
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ __all__ = ["JOB_FILE", "Entry", "JobRecord"]
 JOB_FILE = "job.json"
 JOB_VERSION = "1.0"
 
+_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 Key = tuple[str, int, str | None]
 
 
@@ -77,10 +79,11 @@ class JobRecord:
         have = {_row_key(row) for row in self.items}
         taken = {row["rollout"] for row in self.items}
         fresh = [item for item in items if _key(item) not in have]
-        ordered = in_order(
-            fresh, self.seed, task=lambda i: str(i.task_path), arm=lambda i: i.arm, trial=lambda i: i.trial
-        )
-        for item in ordered:
+        if self.config.get("job_mode") != "sequential-shared":  # there the order means something, and is kept
+            fresh = in_order(
+                fresh, self.seed, task=lambda i: str(i.task_path), arm=lambda i: i.arm, trial=lambda i: i.trial
+            )
+        for item in fresh:
             name = _free_name(item.task_path.name, taken)
             task, trial, arm = _key(item)
             self.items.append({"rollout": name, "task": task, "trial": trial, "arm": arm})
@@ -127,7 +130,9 @@ class JobRecord:
     def read(cls, job_dir: Path) -> JobRecord:
         path = job_dir / JOB_FILE
         try:
-            return cls(**read_json(path))
+            record = cls(**read_json(path))
+            record._refuse_edited()
+            return record
         except FileNotFoundError:
             raise ConfigurationError(
                 f"{job_dir} has no {JOB_FILE}: it is not the folder of a job.",
@@ -135,6 +140,19 @@ class JobRecord:
             ) from None
         except (OSError, ValueError, TypeError) as error:
             raise ConfigurationError(f"{path} cannot be read: {error}.") from error
+
+    def _refuse_edited(self) -> None:
+        """It may come from somebody else, or from an editor: a rollout's name is a folder that is written to."""
+        if not isinstance(self.config, dict) or not isinstance(self.tasks, dict) or not isinstance(self.items, list):
+            raise ValueError("'config' and 'tasks' must be mappings, and 'items' a list")
+        for row in self.items:
+            name = row.get("rollout") if isinstance(row, dict) else None
+            if not isinstance(name, str) or not _FOLDER.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a rollout")
+            if row.get("task") not in self.tasks or not isinstance(row.get("trial"), int) or "arm" not in row:
+                raise ValueError(f"rollout {name} is of no task of this job")
+        if not self.items:
+            raise ValueError("it names no rollout")
 
 
 @lru_cache(maxsize=65536)

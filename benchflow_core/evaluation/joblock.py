@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,12 @@ from benchflow_core.errors import ConfigurationError
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import cannot_write
 
-__all__ = ["JobLock", "owner_of"]
+__all__ = ["JobLock", "hold_as_worker", "owner_of", "wait_for_workers"]
 
 NAME = "job.lock"
+WORKERS = "workers.lock"
+_TEARDOWN = 180.0
+"""Seconds that workers of a killed job may take to remove their boxes."""
 
 
 class JobLock:
@@ -34,9 +39,13 @@ class JobLock:
             owner = _read(self._fd)
             os.close(self._fd)
             raise _refusal(job_dir, owner) from error
-        os.ftruncate(self._fd, 0)
         owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": now()}
-        os.pwrite(self._fd, json.dumps(owner).encode(), 0)
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, json.dumps(owner).encode(), 0)
+        except OSError as error:
+            self.release()
+            raise cannot_write(self.path, error) from error
 
     def release(self) -> None:
         """Safe to call again."""
@@ -60,6 +69,33 @@ def owner_of(job_dir: Path) -> dict[str, Any] | None:
     finally:
         os.close(fd)
     return None
+
+
+def hold_as_worker(job_dir: Path) -> None:
+    """Held until this process ends: nobody goes on with the job while it still tears down."""
+    with suppress(OSError):  # a file system without locks: then only its results are safe, by their order
+        fd = os.open(job_dir / WORKERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+async def wait_for_workers(job_dir: Path, warn: Callable[[str], None]) -> None:
+    """Until the workers of a killed run of this job have ended."""
+    try:
+        fd = os.open(job_dir / WORKERS, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        for beat in range(int(_TEARDOWN / 0.1)):
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError:
+                if beat == 10:
+                    warn("waiting for the workers of an earlier run to remove their boxes.")
+                await asyncio.sleep(0.1)
+    finally:
+        os.close(fd)
+    raise ConfigurationError(f"workers of an earlier run still hold {job_dir / WORKERS}.", remedy="End them first.")
 
 
 def _read(fd: int) -> dict[str, Any]:

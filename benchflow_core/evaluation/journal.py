@@ -13,13 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.results.encode import encoder
 from benchflow_core.results.files import cannot_write
 
 __all__ = ["JOURNAL", "Journal", "follow", "read_journal"]
 
 JOURNAL = "journal.jsonl"
 Line = tuple[str, dict[str, Any]]
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_encode = encoder(compact=True)
 
 
 class Journal:

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from benchflow_core.contracts.common import Usage
 from benchflow_core.errors import BenchflowError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Spent
+from benchflow_core.evaluation.elsewhere import RemoteRollout
+from benchflow_core.evaluation.look import look_at
 from benchflow_core.evaluation.runner import Runner, Tell
 from benchflow_core.results.files import write_json
 from benchflow_core.rollout.rollout import Rollout
@@ -21,6 +22,7 @@ __all__ = ["LIVE", "LiveReport"]
 
 LIVE = "live.json"
 _EVERY = 1.0
+_UNHEARD = {"phase": "created", "turn": 0, "tool_calls": 0, "seconds": 0.0, "events": 0, "tokens": 0, "cost_usd": 0.0}
 
 
 class LiveReport:
@@ -59,10 +61,9 @@ class LiveReport:
         live = dict(self._attempts.live)
         self._seen = {name: seen for name, seen in self._seen.items() if name in live}
         for name, rollout in live.items():
-            usage = await _usage(rollout)
-            tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-            spent += Spent(tokens, usage.cost_usd or 0.0)
-            rows.append(self._row(name, rollout, tokens))
+            row = await self._row(name, rollout)
+            spent += Spent(row["tokens"], row.pop("cost_usd"))
+            rows.append(row)
         runner = self._runner
         runner.running_spent = spent
         runner.check_budget()
@@ -76,28 +77,14 @@ class LiveReport:
             "stopping": runner.stopping,
         }
 
-    def _row(self, name: str, rollout: Rollout, tokens: int) -> dict[str, Any]:
+    async def _row(self, name: str, rollout: Rollout | RemoteRollout) -> dict[str, Any]:
         clock = time.monotonic()
-        count = rollout.event_count
+        if isinstance(rollout, RemoteRollout):
+            who, row = {"task": rollout.task, "arm": rollout.arm}, {**_UNHEARD, **rollout.row}
+        else:
+            who, row = {"task": rollout.result.task_name, "arm": rollout.config.arm}, await look_at(rollout)
+        count = row.pop("events")
         before = self._seen.get(name)
         if before is None or before[0] != count:
             self._seen[name] = before = (count, clock)
-        return {
-            "rollout": name,
-            "task": rollout.result.task_name,
-            "arm": rollout.config.arm,
-            "phase": rollout.phase,
-            "turn": rollout.turn,
-            "tool_calls": rollout.tool_calls,
-            "seconds": round(rollout.seconds, 1),
-            "quiet_sec": round(clock - before[1], 1),
-            "tokens": tokens,
-        }
-
-
-async def _usage(rollout: Rollout) -> Usage:
-    """A gateway that is going away has nothing to tell; a display must not disturb a rollout."""
-    try:
-        return await rollout.models.so_far()
-    except Exception:
-        return Usage()
+        return {"rollout": name, **who, **row, "quiet_sec": round(clock - before[1], 1)}

@@ -1,4 +1,4 @@
-"""Arms: the cells of a matrix of agents, models and skill modes. What is compared is run in one job, interleaved."""
+"""Arms: the cells of a matrix of agents, models, skill modes or scenes. What is compared runs in one job, mixed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from benchflow_core.drive.scenes import Scene
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["Arm", "Choice", "Matrix", "make_arms"]
@@ -40,6 +41,8 @@ class Matrix:
     agents: Axis = ()
     models: Axis = ()
     skill_modes: Sequence[SkillMode] = ()
+    scenes: Mapping[str, Sequence[Scene]] = field(default_factory=dict)
+    """A name of yours to scenes: who works in which order is what is compared."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,13 @@ def make_arms(matrix: Matrix) -> list[Arm]:
         raise ConfigurationError(
             "matrix: a model names its agent, and there is an axis of agents too.", remedy="Give one of them."
         )
-    axes = [axis for axis in (agents, models, modes) if axis]
+    scenes = [("scenes", name, {"scenes": played}) for name, played in matrix.scenes.items()]
+    if scenes and (agents or models):
+        raise ConfigurationError(
+            "matrix: scenes name their own agents and models, and there is an axis of those too.",
+            remedy="Give one of them.",
+        )
+    axes = [axis for axis in (agents, models, modes, scenes) if axis]
     arms = [_arm(cells, axes) for cells in _product(axes)]
     names = [arm.name for arm in arms]
     twice = sorted({name for name in names if names.count(name) > 1})

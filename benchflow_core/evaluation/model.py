@@ -18,6 +18,7 @@ from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
 from benchflow_core.evaluation.matrix import Choice, Matrix
 from benchflow_core.evaluation.tasks import Source
+from benchflow_core.world.choice import StateChoice
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -35,15 +36,16 @@ ALIASES = {
 }
 """Older words to ours."""
 
-_NOT_WRITTEN = ("source_provenance", "dataset", "arm", "max_user_rounds", "oracle_access")
+_NOT_WRITTEN = ("source_provenance", "dataset", "arm", "max_user_rounds", "user_timeout", "oracle_access")
 """What the core fills in itself, and what belongs to a user that is Python code."""
-TEXT_TABLES = ("agent_env", "agent_options", "sandbox_options", "gateway_options")
+TEXT_TABLES = ("agent_env", "agent_options", "sandbox_options", "gateway_options", "executor_options")
 """Name to text; YAML may also write a number, or true."""
 LISTS = ("prompts", "include_tasks", "exclude_tasks", "allow_env", "services")
 """Lists of text that may also be written as one text."""
 _SHORTER: Mapping[str, dict[str, Any]] = {
     **{name: {"type": "string"} for name in LISTS},
     "source": {"type": "string"},
+    "state": {"type": "string"},
     "agent_idle_timeout": {"const": "none"},
     "loop_strategy": {"type": "object", "properties": {"strategy": {"type": "string"}, "params": {"type": "object"}}},
 }
@@ -54,10 +56,12 @@ _NESTED: Mapping[tuple[str, ...], type] = {
     ("scenes", "turns"): Turn,
     ("source",): Source,
     ("retry",): RetryConfig,
+    ("state",): StateChoice,
     ("matrix",): Matrix,
     ("matrix", "agents"): Choice,
     ("matrix", "models"): Choice,
 }
+"""Where a mapping is an object of ours. What is below a name of the user's in `matrix.scenes` is as in `scenes`."""
 
 
 @dataclass(kw_only=True)
@@ -200,7 +204,8 @@ def _path(loc: tuple[int | str, ...], values: Any) -> Iterator[Any]:
 
 
 def _names(at: tuple[Any, ...]) -> tuple[str, ...]:
-    return tuple(part for part in at if isinstance(part, str))
+    names = tuple(part for part in at if isinstance(part, str))
+    return ("scenes", *names[3:]) if names[:2] == ("matrix", "scenes") and len(names) > 2 else names
 
 
 def _known(at: tuple[Any, ...]) -> list[str]:

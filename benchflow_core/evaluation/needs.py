@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchflow_core.contracts.executors import Capacity
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.schedule import Need, Slots
-from benchflow_core.gateway import Models
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.hostwatch import host_cpus, host_memory_mb
 from benchflow_core.rollout.plan import Plan
@@ -40,8 +40,11 @@ class Room:
         return self.needs.get(id(entry.item.plan), _NOTHING)
 
 
-def make_room(config: EvaluationConfig, items: Sequence[Item], host: Host) -> Room:
-    """Of every plan once. Refuses budgets that nobody could keep; tells the host how many will run together."""
+def make_room(config: EvaluationConfig, items: Sequence[Item], host: Host, capacity: Capacity | None = None) -> Room:
+    """Of every plan once. Refuses budgets that nobody could keep; tells the host how many will run together.
+
+    `capacity`: of an executor's workers, in the place of this host's.
+    """
     plans = list({id(item.plan): item.plan for item in items if item.plan is not None}.values())
     needs: dict[int, Need] = {}
     prices: dict[str, bool] = {}
@@ -50,7 +53,7 @@ def make_room(config: EvaluationConfig, items: Sequence[Item], host: Host) -> Ro
         needs[id(plan)] = _need_of(plan, providers)
         prices |= {name: known and prices.get(name, True) for name, known in providers.items()}
     _check_budget(config, prices)
-    slots = _slots_for(config, plans)
+    slots = _slots_for(config, plans, capacity or Capacity(host_cpus(), host_memory_mb()))
     _refuse_idle_limits(config, {pool for need in needs.values() for pool in need.pools})
     host.set_concurrency(fits_at_once(slots, needs.values(), len(items)))
     return Room(plans, needs, slots)
@@ -71,6 +74,8 @@ def _providers_of(plan: Plan, host: Host) -> dict[str, bool]:
         spec = plan.agents[role.agent].spec
         model = role.model or spec.default_model
         if spec.wires and model:
+            from benchflow_core.gateway import Models
+
             also = [name for option in spec.auth if not option.native for name in option.env]
             with suppress(BenchflowError):  # a login of the agent's own, or a replay: no provider of ours is asked
                 target = Models(host.plugins, host.env, Path).plan(model, spec.wires, also=also).target
@@ -78,7 +83,7 @@ def _providers_of(plan: Plan, host: Host) -> dict[str, bool]:
     return found
 
 
-def _slots_for(config: EvaluationConfig, plans: Iterable[Plan]) -> Slots:
+def _slots_for(config: EvaluationConfig, plans: Iterable[Plan], there_is: Capacity) -> Slots:
     """The host's room, and a limit per named pool: the user's, else what a sandbox says it can take."""
     limits: dict[str, int] = {}
     for plan in plans:
@@ -95,7 +100,7 @@ def _slots_for(config: EvaluationConfig, plans: Iterable[Plan]) -> Slots:
                 remedy=f"Write KIND:NAME=N with KIND one of {', '.join(_KINDS)}.",
             )
         limits[name] = most
-    return Slots(host_cpus(), host_memory_mb(), config.concurrency, limits)
+    return Slots(there_is.cpus, there_is.memory_mb, config.concurrency, limits)
 
 
 def _refuse_idle_limits(config: EvaluationConfig, used: set[str]) -> None:

@@ -13,7 +13,7 @@ __all__ = ["apply_options", "apply_overrides"]
 AXES = {"agent": "agents", "model": "models", "skill_mode": "skill_modes"}
 """The setting, and its axis in a matrix."""
 _TASKS = ("tasks_dir", "source", "dataset")
-_MAPPINGS = ("agent_env", "agent_options", "sandbox_options", "gateway_options", "limits")
+_MAPPINGS = ("agent_env", "agent_options", "sandbox_options", "gateway_options", "executor_options", "limits")
 
 
 def apply_overrides(values: dict[str, Any], texts: Iterable[str], file: ConfigFile) -> None:

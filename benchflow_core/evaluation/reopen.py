@@ -9,7 +9,7 @@ from typing import Any, Literal
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.budget import Spent, spent_of
 from benchflow_core.evaluation.config import RetryConfig
-from benchflow_core.evaluation.folders import cancelled, earlier_attempts, read_result, worth_another
+from benchflow_core.evaluation.folders import cancelled, earlier_attempts, read_result
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry, JobRecord
 from benchflow_core.plugins import Loaded
@@ -52,14 +52,14 @@ def unfinished(job_dir: Path, entries: Sequence[Entry], retry: RetryConfig, agai
     found = []
     for entry in entries:
         result = read_result(job_dir, entry.name)
-        entry.failures = _failures(job_dir, entry.name)
+        entry.failures = _failures(job_dir, entry.name, retry)
         if result is not None and _stands(result, entry.failures, retry, again):
             continue
         if (job_dir / entry.name).exists() or entry.failures:
             entry.attempt = 2  # an earlier one has to be set aside; its number is settled then
         if again == "errors":
             entry.failures = 0
-        elif result is not None and worth_another(result):
+        elif result is not None and retry.covers(result):
             entry.failures += 1
         found.append(entry)
     return found
@@ -73,13 +73,13 @@ def _stands(result: dict[str, Any], failures: int, retry: RetryConfig, again: Ag
         return False
     if again == "errors":
         return not (result.get("error") or result.get("verifier_error"))
-    return not (worth_another(result) and failures < retry.max_retries)
+    return not (retry.covers(result) and failures < retry.max_retries)
 
 
-def _failures(job_dir: Path, name: str) -> int:
+def _failures(job_dir: Path, name: str, retry: RetryConfig) -> int:
     """Earlier attempts that failed on their own account; those that were interrupted do not count."""
     results = [_read(path) for path in earlier_attempts(job_dir, name)]
-    return sum(1 for r in results if r and worth_another(r))
+    return sum(1 for r in results if r and retry.covers(r))
 
 
 def spent_before(job_dir: Path, names: Sequence[str]) -> Spent:

@@ -16,6 +16,7 @@ from benchflow_core.evaluation.tasks import find_again
 from benchflow_core.plugins import registry
 from benchflow_core.results.files import read_json
 from benchflow_core.task import task_digest
+from benchflow_core.world.choice import recorded_choice
 
 __all__ = ["reproduction"]
 
@@ -71,11 +72,25 @@ def _drift(lock: dict[str, Any], task: Path) -> list[str]:
     digest = task_digest(task)
     if digest != lock["task"]["digest"]:
         found.append(f"task {lock['task']['name']} was {lock['task']['digest'][:19]}…, is {digest[:19]}…")
-    return found
+    return [*found, *_world_drift(lock.get("world"))]
+
+
+def _world_drift(world: dict[str, Any] | None) -> list[str]:
+    """A manifest that the user named; one that the task pins is part of the task's digest."""
+    if not world or world.get("pinned_by") != "option":
+        return []
+    from benchflow_core.world.find import find_manifest
+
+    try:
+        now = find_manifest(world["manifest"], registry(), user_env()).environment.model_dump(mode="json")
+    except ConfigurationError:
+        return [f"environment {world['name']} is no longer at {world['manifest']}"]
+    return [] if now == world["environment"] else [f"environment {world['name']} says something else now"]
 
 
 def _config(lock: dict[str, Any]) -> EvaluationConfig:
     settings, limits, sandbox = lock["settings"], lock["limits"], lock["sandbox"]
+    world = lock.get("world") or {}
     return EvaluationConfig(
         scenes=_scenes(lock),
         sandbox=sandbox["name"],
@@ -93,7 +108,11 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
         allow_substitute=settings["allow_substitute"],
         allow_env=settings["allow_env"],
         base_image_override=settings["base_image_override"],
+        context_root=settings.get("context_root"),
         source_provenance=lock["task"].get("source"),
+        services=world.get("asked") or (),
+        environment_manifest=world["manifest"] if world.get("pinned_by") == "option" else None,
+        state=recorded_choice(world),
         concurrency=1,
     )
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from benchflow_core.evaluation.budget import Budget, Spent, spent_of
 from benchflow_core.evaluation.config import RetryConfig
-from benchflow_core.evaluation.folders import worth_another
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.schedule import Need, Queue, Slots
 from benchflow_core.results.clock import Stopwatch
@@ -17,7 +16,7 @@ from benchflow_core.results.clock import Stopwatch
 __all__ = ["Runner", "Tell"]
 
 Tell = Callable[[str, Mapping[str, Any]], None]
-_FATAL = frozenset({"credential_refused", "unknown_model"})
+_FATAL = frozenset({"credential_refused", "unknown_model", "worker_differs"})
 _AHEAD = 4
 """Images that are made before their first rollout can start."""
 _PATIENCE = 2.0
@@ -40,6 +39,7 @@ class Runner:
         spent: Spent,
         tell: Tell,
         builds: int,
+        strict: bool = False,
     ) -> None:
         self._attempt, self._image, self._finished, self._need = attempt, image, finished, need
         self.slots, self._retry, self._budget, self._tell = slots, retry, budget, tell
@@ -47,6 +47,9 @@ class Runner:
         self.running_spent = Spent()
         self.stopping: str | None = None
         self._builds = builds
+        self._strict = strict
+        """Nothing starts before everything earlier has ended, not even while one waits for another try."""
+        self._waiting = 0
         self._queue: Queue[Entry] = Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._helpers: set[asyncio.Task[None]] = set()
@@ -108,7 +111,7 @@ class Runner:
     def _pump(self) -> None:
         """Start whatever may start now."""
         self.check_budget()
-        while self.stopping is None and (found := self._next()) is not None:
+        while self.stopping is None and not self._blocked and (found := self._next()) is not None:
             need, entry = found
             if entry.image in self._unstarted:
                 self._unstarted.discard(entry.image)
@@ -121,9 +124,13 @@ class Runner:
 
     def _next(self) -> tuple[Need, Entry] | None:
         """Rather one out of turn than room that stays empty while an image is made for long."""
-        if not self._queue.waiting and self._held and self._watch.seconds >= _PATIENCE:
+        if not self._strict and not self._queue.waiting and self._held and self._watch.seconds >= _PATIENCE:
             self._release(self._held[0][0] + 1)
         return self._queue.pop(self.slots)
+
+    @property
+    def _blocked(self) -> bool:
+        return self._strict and bool(self._tasks or self._waiting)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -162,7 +169,7 @@ class Runner:
         code = (result.get("error_info") or {}).get("code")
         if code in _FATAL:
             self.drain(f"{result['error']}")
-        if worth_another(result) and entry.failures < self._retry.max_retries and self.stopping is None:
+        if self._retry.covers(result) and entry.failures < self._retry.max_retries and self.stopping is None:
             entry.failures += 1
             self._again(need, entry, result)
             return
@@ -174,7 +181,13 @@ class Runner:
         info = result["error_info"]
         wait = max(self._retry.wait(entry.failures), float(info["details"].get("retry_after") or 0.0))
         self._tell("retry", {"rollout": entry.name, "attempt": entry.attempt, "wait": wait, "error": result["error"]})
-        self._later(wait, lambda: self._queue.push(entry.order, need, entry))
+        self._waiting += 1
+
+        def back() -> None:
+            self._waiting -= 1
+            self._queue.push(entry.order, need, entry)
+
+        self._later(wait, back)
         if info["code"] == "provider_rate_limited":
             for pool in (p for p in need.pools if p.startswith("provider:")):
                 self._queue.pause(pool)

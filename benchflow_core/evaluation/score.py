@@ -20,6 +20,7 @@ from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import plan_verification
 from benchflow_core.rollout.rollout import Rollout
 from benchflow_core.rollout.state import Captured, State, claim, held, read_state
+from benchflow_core.world.handover import read_handover
 
 __all__ = ["score_again"]
 
@@ -118,6 +119,8 @@ class _Again:
         if captured.step is not None and captured.step not in steps:
             raise ConfigurationError(f"the task has no step '{captured.step}' any more.")
         rollout.step = steps[captured.step] if captured.step else None
+        place = self.folder / "steps" / captured.step if captured.step else self.folder
+        rollout.worlds.stored = read_handover(place / "world" / "state")
         opened = await self.host.provider(rollout.plan.sandbox, self.state.options)
         box = await opened.start(captured.snapshot.image, prepare.start_request(rollout))
         try:

@@ -14,6 +14,7 @@ from benchflow_core.rollout.result import outcome_of
 __all__ = ["SUMMARY_VERSION", "EvaluationResult", "Tally", "arm_of", "summarize"]
 
 SUMMARY_VERSION = "1.0"
+_SHOWN_FAILURES = 20
 
 
 @dataclass
@@ -120,6 +121,35 @@ class EvaluationResult:
         mixed = [(c, n, self.tasks[key].name) for key, (c, n) in self.trials.items() if 0 < c < n]
         mixed.sort(key=lambda row: (abs(row[0] / row[1] - 0.5), row[2]))
         return [{"task": name, "passed": c, "scored": n} for c, n, name in mixed]
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from benchflow_core.results.html import card, table
+
+        low, high = self.score_interval or (None, None)
+        facts = [
+            ("score", f"{self.score:.1%}" if self.scored else "none yet"),
+            ("95 % interval", f"{low:.1%} to {high:.1%}" if low is not None and high is not None else None),
+            ("coverage", f"{self.scored}/{self.total} scored"),
+            ("bounds", f"{self.bounds[0]:.1%} to {self.bounds[1]:.1%}" if self.unscored else None),
+            ("outcomes", ", ".join(f"{n} {name}" for name, n in self._counts() if n)),
+            ("mean reward", self.mean_reward),
+            ("unscored", ", ".join(f"{kind} {n}" for kind, n in self.unscored_by_kind.items())),
+            ("cost", f"${self.usage['total_cost_usd']:.2f}" if self.usage.get("total_cost_usd") else None),
+            ("seconds", round(self.elapsed_sec, 1) or None),
+            ("folder", self.job_dir),
+        ]
+        arms = [(name, f"{a.score:.1%}", f"{a.scored}/{a.total}") for name, a in self.arms.items()]
+        failures = [(f["task"], f["outcome"], f["reason"]) for f in self.failures[:_SHOWN_FAILURES]]
+        return card(
+            f"Evaluation {self.job_name}",
+            facts,
+            table(["arm", "score", "scored"], arms),
+            table(["task", "outcome", "why"], failures),
+        )
+
+    def _counts(self) -> list[tuple[str, int]]:
+        return [(name, getattr(self, name)) for name in ("passed", "failed", "errored", "verifier_errored")]
 
     def to_json(self, more: Mapping[str, Any]) -> dict[str, Any]:
         low, high = self.bounds

@@ -19,6 +19,7 @@ from benchflow_core.evaluation.older_shape import rewrite_older_shape
 from benchflow_core.evaluation.overrides import apply_options, apply_overrides
 from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, choose_tasks
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.world.choice import StateChoice, read_state
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation.job import Evaluation
@@ -141,6 +142,8 @@ def _shape(values: dict[str, Any], file: ConfigFile) -> None:
             values[name] = {str(key): _text(value) for key, value in values[name].items()}
     if isinstance(values.get("source"), str):
         values["source"] = {"repo": values["source"]}
+    if isinstance(values.get("state"), str):
+        values["state"] = read_state(values["state"])
     if values.get("agent_idle_timeout") in (0, "none", "0"):
         values["agent_idle_timeout"] = None
     loop = values.get("loop_strategy")
@@ -163,6 +166,8 @@ def _own(values: Mapping[str, Any]) -> dict[str, Any]:
         if "repo" not in made["source"]:
             raise ConfigurationError("--source-path and --source-ref say nothing without --source-repo.")
         made["source"] = Source(**made["source"])
+    if "state" in made:
+        made["state"] = StateChoice(**made["state"])
     if "matrix" in made:
         made["matrix"] = Matrix(**made["matrix"])
     return made

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import (
@@ -23,8 +23,11 @@ from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
 from benchflow_core.gateway.resolve import WIRES, targets_of
-from benchflow_core.gateway.tunnel import Tunnel
 from benchflow_core.plugins import Loaded, Registry
+
+if TYPE_CHECKING:
+    from benchflow_core.gateway.shared import RemoteGateways
+    from benchflow_core.gateway.tunnel import Tunnel
 
 __all__ = ["PLAIN", "GatewayUse", "IssuedModel", "Models", "Purpose"]
 
@@ -92,12 +95,15 @@ class Models:
         work_dir: Callable[[], Path],
         *,
         concurrency: int = 1,
+        shared: RemoteGateways | None = None,
     ) -> None:
-        """`work_dir` is asked for on first use: a job without models leaves no trace."""
+        """`work_dir` is asked for on first use: a job without models leaves no trace. `shared`: the gateways of the job
+        whose worker this is, instead of own ones."""
         self._plugins = plugins
         self._env = env
         self._work_dir = work_dir
         self._concurrency = concurrency
+        self._remote = shared
         self._gateways: dict[tuple[str, tuple[tuple[str, str], ...]], Gateway] = {}
         self._shown: dict[tuple[int, HostEndpoint], _Shown] = {}
         self._opening = asyncio.Lock()
@@ -200,12 +206,17 @@ class Models:
         """Everything the key was used for so far, in order of completion, without the first `since`."""
         return issued.running.exchanges(issued.key.id, since)
 
+    async def running(self, name: str, options: Mapping[str, str]) -> Gateway:
+        """The running gateway of this name, for whoever shares it."""
+        return await self._open(self._plugins.get("gateway", name), options)
+
     async def close(self) -> None:
         """Safe to call again."""
         shown, self._shown = list(self._shown.values()), {}
         gateways, self._gateways = list(self._gateways.values()), {}
         ends = [s.tunnel.close() for s in shown if s.tunnel is not None]
-        results = await asyncio.gather(*ends, *(g.close() for g in gateways), return_exceptions=True)
+        ends += [gateway.close() for gateway in gateways] + ([self._remote.close()] if self._remote else [])
+        results = await asyncio.gather(*ends, return_exceptions=True)
         for problem in results:
             if isinstance(problem, BaseException):
                 raise problem
@@ -213,6 +224,8 @@ class Models:
     async def _open(self, gateway: Loaded, options: Mapping[str, str]) -> Gateway:
         key = (gateway.name, tuple(sorted(options.items())))
         async with self._opening:
+            if key not in self._gateways and self._remote is not None:
+                self._gateways[key] = self._remote.gateway(gateway.name, options)
             if key not in self._gateways:
                 folder = self._work_dir() / f"gateway-{gateway.name}-{len(self._gateways)}"
                 await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -225,5 +238,7 @@ async def _show(sandbox: Sandbox, endpoint: HostEndpoint, runtimes: Mapping[str,
     try:
         return _Shown(sandbox, (await sandbox.expose_to_box(endpoint)).rstrip("/"), None)
     except NotImplementedError:
+        from benchflow_core.gateway.tunnel import Tunnel
+
         tunnel = await Tunnel.open(sandbox, endpoint, runtimes, port=port)
         return _Shown(sandbox, tunnel.url, tunnel)

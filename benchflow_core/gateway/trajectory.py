@@ -9,7 +9,7 @@ from collections.abc import AsyncIterable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchflow_core.contracts.gateways import Exchange
 from benchflow_core.results.clock import stamp
@@ -17,6 +17,13 @@ from benchflow_core.results.files import cannot_write
 from benchflow_core.results.redact import Redactor
 
 __all__ = ["exchange_json", "write_llm_trajectory"]
+
+_EFFORTS: Final = (
+    ("output_config", "effort"),
+    ("reasoning", "effort"),
+    ("reasoning_effort",),
+    ("generationConfig", "thinkingConfig", "thinkingLevel"),
+)
 
 
 def exchange_json(exchange: Exchange, purpose: str, place: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,11 +52,23 @@ def exchange_json(exchange: Exchange, purpose: str, place: Mapping[str, Any]) ->
             "streamed": exchange.streamed,
             "call_purpose": purpose,
             "key_id": exchange.key_id,
+            **({"effort": effort} if (effort := _effort(exchange.request)) else {}),
             **({"replayed": exchange.replayed} if exchange.replayed else {}),
             **({"divergence": exchange.divergence} if exchange.divergence else {}),
             **place,
         },
     }
+
+
+def _effort(body: Mapping[str, Any]) -> str | None:
+    """How hard the model was asked to think, whichever way its API says it."""
+    for path in _EFFORTS:
+        found: Any = body
+        for name in path:
+            found = found.get(name) if isinstance(found, Mapping) else None
+        if isinstance(found, str) and found:
+            return found.lower()
+    return None
 
 
 async def write_llm_trajectory(

@@ -78,8 +78,11 @@ def _checks(registry: Registry, plugin: Plugin, env: Mapping[str, str], timeout:
     for note in outcome.notes:
         yield Check(note.code, "warn", note.message, note.remedy)
     yield from _requirements(plugin.distribution)
-    yield from _environment(outcome.spec, env)
-    yield from _available(outcome.spec, timeout)
+    available = list(_available(outcome.spec, timeout))
+    yield from _environment(
+        outcome.spec, env, elsewhere=any(check.status == "ok" and check.detail for check in available)
+    )
+    yield from available
     yield from _own(outcome.spec, timeout)
 
 
@@ -106,12 +109,13 @@ def _requirements(distribution: Distribution) -> Iterator[Check]:
             yield Check("requires", "ok", str(found))
 
 
-def _environment(spec: Any, env: Mapping[str, str]) -> Iterator[Check]:
+def _environment(spec: Any, env: Mapping[str, str], *, elsewhere: bool) -> Iterator[Check]:
+    """`elsewhere`: the plugin says that it can be used. A variable that is not set then stands in its own files."""
     for name in getattr(spec, "requires", ()):
         present = bool(env.get(name))
-        yield Check(
-            "variable", "ok" if present else "warn", f"{name} is {_set(present)}.", "" if present else _export(name)
-        )
+        said = f"{name} is {_set(present)}" + ("; it was found elsewhere." if elsewhere and not present else ".")
+        fine = present or elsewhere
+        yield Check("variable", "ok" if fine else "warn", said, "" if fine else _export(name))
     options = getattr(spec, "auth", ())
     if not options:
         return

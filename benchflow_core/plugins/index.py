@@ -54,6 +54,11 @@ class Plugin:
     def aliases(self) -> tuple[str, ...]:
         return self.names[1:]
 
+    def programs(self) -> set[str]:
+        """Its names, and the commands that its distribution installs."""
+        lines = (self.distribution.entry_points() or "").splitlines()
+        return {*self.names, *(line.partition("=")[0].strip() for line in lines if "=" in line)}
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

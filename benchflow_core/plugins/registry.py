@@ -121,8 +121,11 @@ class Registry:
         self._insist()
         return self._use(self._pick(kind, name))
 
-    def all(self, kind: str) -> list[Loaded]:
-        """Every plugin of a kind that works, by name. The others become one warning each."""
+    def all(self, kind: str, wanted: Callable[[Plugin], bool] | None = None) -> list[Loaded]:
+        """Every plugin of a kind that works, by name. The others become one warning each.
+
+        `wanted` looks at metadata alone: what it refuses is not imported.
+        """
         from benchflow_core.plugins.complaints import left_out
 
         self._insist()
@@ -133,7 +136,7 @@ class Registry:
                 self._warn(left_out(problem), problem.cause)
         loaded = []
         for plugin in self.plugins(group):
-            if plugin.name in collisions:
+            if plugin.name in collisions or (wanted and not wanted(plugin)):
                 continue
             outcome = self.load(plugin)
             if outcome.problem is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import stat
 import tempfile
@@ -18,19 +17,14 @@ from typing import Any, Final
 from benchflow_core import __version__
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.results.files import cannot_write
-from benchflow_core.results.redact import MARK, Redactor
+from benchflow_core.results.redact import Cleaner, Redactor
 
 __all__ = ["read_bundle", "write_bundle"]
 
 _VERSION: Final = "1.0"
 _MANIFEST: Final = "bundle.json"
-_LEFT_OUT: Final = ("state.json", "job.lock")
-"""They mean something on this machine only."""
-_TOKENS: Final = re.compile(
-    rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abpr]-[A-Za-z0-9-]{20,}"
-    rb"|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
-)
-"""What looks like a key of a known service, whoever it belongs to: a box may have printed one that we never saw."""
+_LEFT_OUT: Final = ("state.json", "job.lock", "workers.lock", "live.json")
+"""They mean something on this machine only, or while a job runs."""
 _MOST_BYTES: Final = 64 * 1024**3
 _MOST_FILES: Final = 5_000_000
 _LONGEST_MANIFEST: Final = 512 * 1024**2
@@ -43,7 +37,7 @@ _PLAIN: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 def write_bundle(job: Path, target: Path, redactor: Redactor, home: str | None) -> dict[str, Any]:
     """Pack a job's files. Returns the manifest; `redacted` says in which files something was taken out."""
-    clean = _Cleaner(redactor, home)
+    clean = Cleaner(redactor, home)
     files, redacted = [], []
     for path, name in _files(job):
         data = path.read_bytes()
@@ -83,7 +77,7 @@ def _files(job: Path) -> Iterator[tuple[Path, str]]:
             yield path, path.relative_to(job).as_posix()
 
 
-def _pack(target: Path, job: Path, manifest: dict[str, Any], clean: _Cleaner) -> None:
+def _pack(target: Path, job: Path, manifest: dict[str, Any], clean: Cleaner) -> None:
     with zipfile.ZipFile(target, "w") as archive:
         _add(archive, _MANIFEST, json.dumps(manifest, indent=1, sort_keys=True).encode())
         for entry in manifest["files"]:
@@ -100,19 +94,6 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     member.create_system, member.external_attr = 3, 0o644 << 16
     archive.writestr(member, data, zipfile.ZIP_DEFLATED, 6)
-
-
-class _Cleaner:
-    """Secret values that this host knows, what looks like a key, and the user's home folder."""
-
-    def __init__(self, redactor: Redactor, home: str | None) -> None:
-        self._redactor = redactor
-        at_home = home.rstrip("/").encode() if home and home.count("/") > 1 else None
-        self._home = re.compile(re.escape(at_home) + rb"(?=[/\"'\s:]|$)") if at_home else None
-
-    def __call__(self, data: bytes) -> bytes:
-        data = _TOKENS.sub(MARK.encode(), self._redactor.data(data))
-        return self._home.sub(b"~", data) if self._home else data
 
 
 def _digest(manifest: dict[str, Any]) -> str:

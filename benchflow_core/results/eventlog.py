@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.results.clock import stamp
+from benchflow_core.results.encode import encoder
 from benchflow_core.results.files import cannot_write
 from benchflow_core.results.redact import Redactor
 
@@ -18,7 +18,7 @@ EVENT_VERSION = 1
 _FLUSH_EVERY = 0.25
 """Seconds a line may wait in memory: a kill loses at most this much, a flood costs no system call per line."""
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_encode = encoder(compact=True)
 
 
 class EventLog:
@@ -68,7 +68,7 @@ class EventLog:
             if value is not None:
                 event[name] = value
         event["data"] = data or {}
-        if not self._broken:
+        if not self._broken and not self._file.closed:  # what cannot be written is told after the log was closed
             self._append(self._redactor.text(_encode(event)), clock)
         if self._on_event is not None:
             self._on_event(event)
@@ -79,15 +79,22 @@ class EventLog:
         try:
             self._file.write(f"{line}\n")
             if clock - self._flushed > _FLUSH_EVERY:
-                self.flush()
+                self._flush()
         except OSError as error:
             self._broken = True
             raise cannot_write(self.path, error) from error
 
     def flush(self) -> None:
+        if self._broken or self._file.closed:
+            return
+        try:
+            self._flush()
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+    def _flush(self) -> None:
         self._flushed = time.monotonic()
-        if not self._file.closed:
-            self._file.flush()
+        self._file.flush()
 
     def close(self) -> None:
         """Safe to call again."""

@@ -5,20 +5,31 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from json.encoder import encode_basestring as _text
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError
+from benchflow_core.results.encode import encoder
 
 __all__ = ["read_json", "read_jsonl", "to_json_text", "write_bytes", "write_json", "write_jsonl"]
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
+_encode = encoder(allow_nan=False)
+_encode_row = encoder()
+_decode = json.JSONDecoder().decode
 _DEEP = 2
+_STRINGS = frozenset({str})
+_PLAIN: dict[type, Callable[[Any], str]] = {
+    str: _text,
+    type(None): lambda value: "null",
+    bool: lambda value: "true" if value else "false",
+    int: int.__repr__,
+}
 
 
 def to_json_text(value: Any) -> str:
@@ -32,12 +43,10 @@ def to_json_text(value: Any) -> str:
 
 def _indented(value: Any, depth: int, indent: str) -> str:
     kind = type(value)
-    if kind is str:
-        return _text(value)
-    if value is None:
-        return "null"
+    if kind in _PLAIN:
+        return _PLAIN[kind](value)
     inner = f"{indent}  "
-    if kind is dict and depth and value and all(type(key) is str for key in value):
+    if kind is dict and depth and value and _STRINGS.issuperset(map(type, value)):
         rows = [f"{inner}{_text(key)}: {_indented(item, depth - 1, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
     if kind is list and depth and value and type(value[0]) is dict:
@@ -86,22 +95,26 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
-    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
-    write_bytes(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+    write_bytes(path, "".join(f"{_encode_row(row)}\n" for row in rows).encode("utf-8", "replace"))
 
 
 def read_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
-def read_jsonl(path: Path) -> Iterable[dict[str, Any]]:
-    """Rows one by one. A last line cut short by a kill is left out; any other broken line is an error."""
+def read_jsonl(path: Path, only: re.Pattern[bytes] | None = None) -> Iterable[dict[str, Any]]:
+    """Rows one by one. A last line cut short by a kill is left out; any other broken line is an error.
+
+    `only`: lines without it are passed over unread.
+    """
     if not path.exists():
         return
     with path.open("rb") as stream:
         for line in stream:
+            if only is not None and only.search(line) is None:
+                continue
             try:
-                yield json.loads(line)
+                yield _decode(str(line, "utf-8"))
             except ValueError:
                 if line.endswith(b"\n"):
                     raise

@@ -6,15 +6,20 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
-__all__ = ["MARK", "Redactor", "secret_names"]
+__all__ = ["MARK", "Cleaner", "Redactor", "secret_names"]
 
 MARK = "[redacted]"
 _SECRET_NAME = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 6
 """Shorter values would redact ordinary words."""
+_TOKENS: Final = re.compile(
+    rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abpr]-[A-Za-z0-9-]{20,}"
+    rb"|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
+)
+"""What looks like a key of a known service, whoever it belongs to: a box may have printed one that we never saw."""
 
 
 def secret_names(env: Mapping[str, str]) -> list[str]:
@@ -100,3 +105,16 @@ class Redactor:
                 path.write_bytes(after)
                 changed.append(path)
         return changed
+
+
+class Cleaner:
+    """Secret values that this host knows, what looks like a key, and the user's home folder."""
+
+    def __init__(self, redactor: Redactor, home: str | None) -> None:
+        self._redactor = redactor
+        at_home = home.rstrip("/").encode() if home and home.count("/") > 1 else None
+        self._home = re.compile(re.escape(at_home) + rb"(?=[/\"'\s:]|$)") if at_home else None
+
+    def __call__(self, data: bytes) -> bytes:
+        data = _TOKENS.sub(MARK.encode(), self._redactor.data(data))
+        return self._home.sub(b"~", data) if self._home else data

@@ -104,6 +104,8 @@ class Result(Shape):
     scenes: list[dict[str, Any]]
     roles: dict[str, dict[str, Any]]
     task_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    env_hash: str | None = Field(None, description="of the environment manifest or the services")
+    world: dict[str, Any] | None = Field(None, description="the environment: name, hash, services, placement")
     source: dict[str, Any] | None
     dataset_name: str | None = None
     dataset_version: str | None = None
@@ -135,6 +137,7 @@ class Config(Shape):
     allow_substitute: bool
     allow_env: list[str]
     base_image_override: str | None
+    context_root: str | None = None
     driver: str
     scenes: list[dict[str, Any]]
     roles: dict[str, dict[str, Any]]
@@ -143,6 +146,10 @@ class Config(Shape):
     arm: str | None = None
     skill_mode: str | None = None
     task_digest: str
+    services: list[str] = Field(default_factory=list)
+    environment_manifest: str | None = None
+    env_hash: str | None = None
+    world: dict[str, Any] | None = None
     source: dict[str, Any] | None
     started_at: AwareDatetime
     plugins: list[Plugin]
@@ -195,6 +202,7 @@ class Lock(BaseModel):
     agents: dict[str, dict[str, Any]]
     task: dict[str, Any]
     image: dict[str, Any] | None
+    world: dict[str, Any] | None = Field(None, description="the environment, with all that its manifest says")
     sandbox: dict[str, Any]
     host: dict[str, Any]
     verification: dict[str, Any]
@@ -202,6 +210,7 @@ class Lock(BaseModel):
     roles: dict[str, dict[str, Any]]
     limits: dict[str, float | None]
     settings: dict[str, Any]
+    learner: dict[str, Any] | None = Field(None, description="generation and digest of what it was given to learn from")
     concurrency: int
     started_at: AwareDatetime
     finished_at: AwareDatetime
@@ -237,6 +246,7 @@ class Summary(BaseModel):
     error_categories: dict[str, int]
     image_fidelity: dict[str, int]
     verifier_isolation: dict[str, int]
+    learner: dict[str, Any] | None = Field(None, description="of a sequential-shared job: generations, head, best")
     elapsed_sec: float
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["Counts", "trajectory"]
+__all__ = ["CONCERNED", "Counts", "trajectory"]
 
 _CHUNKS = {
     "agent_message_chunk": "agent_message",
     "agent_thought_chunk": "agent_thought",
     "user_message_chunk": "user_message",
 }
+_CALLS = ("tool_call", "tool_call_update", "permission_request")
+_SAID = ("error", "notice", "plan", "usage_update")
+_KINDS = (*_CHUNKS, *_CALLS, *_SAID, "skill_invoked", "turn_started", "turn_finished")
+CONCERNED: Final = re.compile(rf'"kind": ?"(?:{"|".join(_KINDS)})"'.encode())
+"""In the line of every event that a trajectory is made from, and in few others."""
 _WHERE = ("scene", "role", "turn", "session")
 _NEW_CALL: Mapping[str, Any] = {"kind": "other", "title": "", "status": "pending", "content": []}
 _CALL_FIELDS = {
@@ -32,14 +38,16 @@ def trajectory(events: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         kind, data = event["kind"], event.get("data") or {}
         if kind in _CHUNKS:
             turn.say(event, _CHUNKS[kind], _text_of(data))
-        elif kind in ("tool_call", "tool_call_update", "permission_request"):
+        elif kind in _CALLS:
             turn.call(event, data)
+        elif kind == "skill_invoked":
+            turn.skill(data)
         elif kind == "turn_started":
             yield from turn.end()
             yield {"type": "user_message", "text": data.get("prompt", ""), **_place(event)}
         elif kind == "turn_finished":
             yield from turn.end()
-        elif kind in ("error", "notice", "plan", "usage_update"):
+        elif kind in _SAID:
             turn.entries.append({"type": kind, **data, **_place(event)})
     yield from turn.end()
 
@@ -85,8 +93,15 @@ class _Turn:
         for source, target in _CALL_FIELDS.items():
             if update.get(source) is not None:
                 call[target] = update[source]
+        if "skill" in call:
+            call["kind"] = "skill"
         if call["status"] in ("completed", "failed"):
             call["finished"] = event.get("time")
+
+    def skill(self, data: Mapping[str, Any]) -> None:
+        """Whatever kind the agent gives the call, here it is a skill's."""
+        if (call := self._calls.get(str(data.get("toolCallId")))) is not None:
+            call["kind"], call["skill"] = "skill", data.get("skill")
 
 
 def _text_of(data: Mapping[str, Any]) -> str:
@@ -120,9 +135,10 @@ class Counts:
         kind, data = event["kind"], event.get("data") or {}
         if kind == "turn_started":
             self.prompts += 1
+        elif kind == "skill_invoked":
+            self.skills += 1
         elif kind in ("tool_call", "tool_call_update"):
             key = f"{event.get('session')}:{event.get('turn')}:{data.get('toolCallId')}"
             if key not in self._calls:
                 self._calls.add(key)
                 self.by_turn[event.get("turn")] = self.by_turn.get(event.get("turn"), 0) + 1
-                self.skills += data.get("kind") == "skill"

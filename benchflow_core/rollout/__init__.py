@@ -1,8 +1,10 @@
-"""One rollout: the phase machine, its plan, its sessions and its outcome."""
+"""One rollout: the phase machine, its plan, its sessions and its outcome. Reading results needs nothing of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benchflow_core.lazy import names_of
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.config import RolloutConfig
@@ -13,19 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Host", "Rollout", "RolloutConfig", "RolloutResult", "live_check"]
 
-_MODULES = {
-    "Host": "host",
-    "Rollout": "rollout",
-    "RolloutConfig": "config",
-    "RolloutResult": "result",
-    "live_check": "live",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """On first use: reading results needs nothing of what makes them."""
-    from importlib import import_module
-
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = names_of(
+    __name__,
+    {
+        "host": "Host",
+        "rollout": "Rollout",
+        "config": "RolloutConfig",
+        "result": "RolloutResult",
+        "live": "live_check",
+    },
+)

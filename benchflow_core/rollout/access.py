@@ -11,12 +11,14 @@ from benchflow_core.contracts.sandboxes import AccessView
 from benchflow_core.drive.outbox import outbox_folder
 from benchflow_core.drive.scenes import Role, Scene
 from benchflow_core.errors import CapabilityMissing
+from benchflow_core.rollout.boxes import put_text
+from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["check_access", "granted", "oracle_roles", "role_view"]
+__all__ = ["check_access", "granted", "limited_roles", "oracle_roles", "role_view"]
 
 SOLUTION: Final = "/solution"
 
@@ -32,11 +34,16 @@ def oracle_roles(scenes: Sequence[Scene]) -> frozenset[str]:
     return frozenset(found)
 
 
+def limited_roles(roles: Mapping[str, Role], oracles: frozenset[str]) -> list[str]:
+    """Roles whose processes do not see everything as it is."""
+    return [name for name, role in roles.items() if role.read_only or (oracles and name not in oracles)]
+
+
 def check_access(
     roles: Mapping[str, Role], oracles: frozenset[str], sandbox: Loaded, capabilities: frozenset[str]
 ) -> list[str]:
     """Refuse what the sandbox cannot enforce; say what was granted."""
-    limited = [name for name, role in roles.items() if role.read_only or (oracles and name not in oracles)]
+    limited = limited_roles(roles, oracles)
     if limited and Capability.ACCESS_VIEW not in capabilities:
         raise CapabilityMissing(
             f"sandbox '{sandbox.name}' cannot enforce what role '{limited[0]}' may read and write.",
@@ -47,7 +54,9 @@ def check_access(
 
 def role_view(rollout: Rollout, role: Role) -> AccessView | None:
     """The limits of a role's processes."""
-    hidden = (SOLUTION,) if rollout.plan.oracles and role.name not in rollout.plan.oracles else ()
+    hidden: tuple[str, ...] = (SOLUTION,) if rollout.plan.oracles and role.name not in rollout.plan.oracles else ()
+    if Capability.ACCESS_VIEW in rollout.plan.capabilities:
+        hidden += tuple(role_home(rollout, other) for other in rollout.plan.skills.by_role if other != role.name)
     if not role.read_only:
         return AccessView(hidden=hidden) if hidden else None
     own = (outbox_folder(rollout.workdir), rollout.agent_home, "/tmp", "/var/tmp", "/dev/shm", "/logs/agent")
@@ -56,14 +65,21 @@ def role_view(rollout: Rollout, role: Role) -> AccessView | None:
 
 @asynccontextmanager
 async def granted(rollout: Rollout) -> AsyncIterator[None]:
-    """The solution is in the box while agents work there that may read it, and gone before the verifier looks."""
+    """What prompts speak of is in the box while agents work there, and gone before the verifier looks: the solution
+    for those that may read it, and the instruction in the working directory where a prompt names it there."""
     solution = (rollout.step.solution if rollout.step else None) or rollout.plan.task.solution
-    if not rollout.plan.oracles or solution is None:
-        yield
-        return
-    sandbox = rollout.sandbox
-    await sandbox.upload(solution.dir, SOLUTION)
+    sandbox, lent = rollout.sandbox, []
+    if rollout.plan.oracles and solution is not None:
+        await sandbox.upload(solution.dir, SOLUTION)
+        lent.append(SOLUTION)
+    instruction = f"{rollout.workdir.rstrip('/')}/instruction.md"
+    if any(instruction in (step.prompt or "") for step in rollout.plan.steps):
+        there = await sandbox.exec(("test", "-e", instruction), user="root", cwd="/", timeout=60)
+        if there.exit_code:
+            await put_text(sandbox, rollout.instruction(), instruction)
+            lent.append(instruction)
     try:
         yield
     finally:
-        await sandbox.exec(("rm", "-rf", SOLUTION), user="root", cwd="/", timeout=60)
+        if lent:
+            await sandbox.exec(("rm", "-rf", *lent), user="root", cwd="/", timeout=60)

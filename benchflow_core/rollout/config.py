@@ -10,6 +10,8 @@ from typing import Any, Literal
 from benchflow_core.contracts.agents import PermissionPolicy
 from benchflow_core.drive.scenes import Scene
 from benchflow_core.drive.users import BaseUser
+from benchflow_core.rollout.learned import Learned
+from benchflow_core.world.choice import StateChoice
 
 __all__ = ["RolloutConfig", "RolloutSettings"]
 
@@ -50,6 +52,8 @@ class RolloutSettings:
     allow_env: Sequence[str] = ()
     """Host variables the task may read."""
     base_image_override: str | None = None
+    context_root: str | None = None
+    """The folder a task's Dockerfile copies from, instead of its own: a repository that tasks share files of."""
     uploads: Mapping[str, str] = field(default_factory=dict)
     """Host path to path in the box, before the agent starts."""
     pre_agent_hooks: Sequence[Callable[[Any], Awaitable[None]]] = ()
@@ -57,6 +61,8 @@ class RolloutSettings:
     user: BaseUser | None = None
     """A simulated user that decides the prompts, instead of scenes. Python only."""
     max_user_rounds: int = 5
+    user_timeout: float = 600.0
+    """Seconds that the simulated user may take for an answer; they are not the agent's."""
     oracle_access: bool = False
     """The simulated user is told the reference solution."""
     skill_mode: Literal["no-skill", "with-skill", "self-gen"] | None = None
@@ -64,6 +70,8 @@ class RolloutSettings:
     services: Sequence[str] = ()
     """Services of the environment plane that run beside the agent."""
     environment_manifest: str | None = None
+    state: StateChoice | None = None
+    """Only these services of the environment; none: all of them."""
     usage_tracking: Literal["auto", "required", "off"] = "auto"
     """`required`: an agent whose tokens nobody counts is refused, and a rollout whose count is not whole has failed."""
     gateway: str | None = None
@@ -108,6 +116,8 @@ class RolloutConfig(RolloutSettings):
     """Its place in the job's order."""
     seed: int | None = None
     """What the job's order was drawn from."""
+    learner: Learned | None = None
+    """What the job's earlier rollouts learned, where they learn from each other."""
 
     def __post_init__(self, environment: str | None) -> None:
         super().__post_init__(environment)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from benchflow_core.errors import BenchflowError
-from benchflow_core.gateway import probe
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.models import gateway_use
@@ -43,6 +42,8 @@ async def failed_credentials(host: Host, planned: Iterable[tuple[Plan, RolloutCo
 
 
 async def _asked(host: Host, model: str, **more: Any) -> BenchflowError | None:
+    from benchflow_core.gateway import probe
+
     try:
         await probe(host.models, model, host.env, **more)
     except BenchflowError as error:

@@ -1,4 +1,4 @@
-"""Time that is not the agent's: the host stood still, or its provider asked it to wait."""
+"""Time that is not the agent's: the host stood still, its provider asked it to wait, or its user had to think."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from benchflow_core.errors import InfrastructureError
-from benchflow_core.gateway.failures import failure_of
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import Exchange
@@ -24,11 +23,12 @@ _LONG = 10.0
 
 def time_credit(rollout: Rollout) -> Callable[[], Awaitable[float]]:
     """Seconds since now that a deadline must give back; asked only when the time is up."""
-    started, lost = time.time(), rollout.host.watch.lost()
+    started, lost, waited = time.time(), rollout.host.watch.lost(), rollout.patience.waited
 
     async def credit() -> float:
         found = [e async for e in _light(rollout) if e[0] >= started]
-        return rollout.host.watch.lost() - lost + _backed_off(found, time.time())
+        by_user = rollout.patience.waited - waited
+        return rollout.host.watch.lost() - lost + by_user + _backed_off(found, time.time())
 
     return credit
 
@@ -40,6 +40,8 @@ async def _light(rollout: Rollout) -> AsyncIterator[tuple[float, float, bool]]:
 
 
 def _refused(exchange: Exchange) -> bool:
+    from benchflow_core.gateway.failures import failure_of
+
     failure = failure_of(exchange)
     return failure is not None and failure.retryable
 

@@ -40,6 +40,10 @@ class RolloutEpisode:
     def workdir(self) -> str:
         return self._rollout.workdir
 
+    @property
+    def user(self) -> str | None:
+        return self._rollout.agent_user
+
     async def prompt(
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
     ) -> TurnRecord:

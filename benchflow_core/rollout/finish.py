@@ -44,6 +44,7 @@ def new_result(rollout: Rollout) -> RolloutResult:
         trial=config.trial,
         arm=config.arm,
         skill_mode=config.skill_mode,
+        world=plan.world.stamp() if plan.world else None,
         scenes=[{"scene": s.scene, "role": s.role, "prompt": s.prompt} for s in plan.steps],
         roles={name: {"agent": r.agent, "model": r.model} for name, r in plan.roles.items()},
     )
@@ -75,6 +76,7 @@ def write_config(rollout: Rollout) -> None:
         "allow_substitute": config.allow_substitute,
         "allow_env": list(config.allow_env),
         "base_image_override": config.base_image_override,
+        "context_root": config.context_root,
         "driver": rollout.plan.driver.name,
         "scenes": result.scenes,
         "roles": result.roles,
@@ -83,6 +85,10 @@ def write_config(rollout: Rollout) -> None:
         "arm": config.arm,
         "skill_mode": config.skill_mode,
         "task_digest": result.task_digest,
+        "services": [str(service) for service in config.services],
+        "environment_manifest": config.environment_manifest,
+        "env_hash": (result.world or {}).get("env_hash"),
+        "world": result.world,
         "source": result.source,
         "started_at": result.started_at,
         "plugins": result.plugins,
@@ -96,6 +102,8 @@ def write_config(rollout: Rollout) -> None:
 def write_result(rollout: Rollout, seconds: float) -> None:
     """Everything that is derived, then `result.json` last: where it exists, the rollout is finished."""
     result, record = rollout.result, rollout.record
+    if rollout.host.orphaned:
+        return
     result.finished_at = now()
     result.timing["total"] = seconds
     result.timing = {key: round(value, 3) for key, value in result.timing.items()}

@@ -6,23 +6,27 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, SandboxProvider
 from benchflow_core.dotenv import user_env
 from benchflow_core.errors import BenchflowError
-from benchflow_core.gateway import Models
 from benchflow_core.plugins import Loaded, Registry, registry
 from benchflow_core.results.layout import cache_dir
 from benchflow_core.results.redact import Redactor
 from benchflow_core.rollout.boxes import stage_logs
 from benchflow_core.rollout.hostwatch import HostWatch
+
+if TYPE_CHECKING:
+    from benchflow_core.gateway import Models
+    from benchflow_core.gateway.shared import RemoteGateways
+    from benchflow_core.world import World
 
 __all__ = ["Host", "cache_dir"]
 
@@ -37,6 +41,7 @@ class Host:
         concurrency: int = 1,
         build_concurrency: int | None = None,
         plugins: Registry | None = None,
+        shared: RemoteGateways | None = None,
     ) -> None:
         self.env: dict[str, str] = user_env() if env is None else dict(env)
         self.plugins = plugins or registry()
@@ -46,10 +51,15 @@ class Host:
         self.build_concurrency = build_concurrency or min(concurrency, 4)
         self.cache = cache_dir(self.env)
         self._work: Path | None = None
-        self.models = Models(self.plugins, self.env, lambda: self.work_dir, concurrency=concurrency)
+        self._shared_gateways = shared
+        self.worker: dict[str, Any] | None = None
+        """As `lock.json` names who ran it, where that is not the job's own process."""
+        self.orphaned = False
+        """The job's process is gone: what runs is torn down, and writes no result, for the job may go on elsewhere."""
         self.watch = HostWatch()
         self._providers: dict[tuple[str, tuple[tuple[str, str], ...]], SandboxProvider] = {}
         self._images: dict[str, asyncio.Task[ImageRef]] = {}
+        self._worlds: dict[str, asyncio.Task[World]] = {}
         self._lock = asyncio.Lock()
 
     def sweep(self) -> None:
@@ -60,7 +70,17 @@ class Host:
         """How many rollouts will run together, once the plan tells; before the first provider is opened."""
         self.concurrency = count
         self.build_concurrency = self._asked_builds or min(count, 4)
-        self.models.expect(count)
+        if "models" in self.__dict__:
+            self.models.expect(count)
+
+    @cached_property
+    def models(self) -> Models:
+        """Made when the first agent needs one."""
+        from benchflow_core.gateway import Models
+
+        return Models(
+            self.plugins, self.env, lambda: self.work_dir, concurrency=self.concurrency, shared=self._shared_gateways
+        )
 
     @property
     def work_dir(self) -> Path:
@@ -124,6 +144,27 @@ class Host:
                 self._images.pop(key, None)
             raise
 
+    async def shared_world(self, key: str, make: Callable[[], Awaitable[World]]) -> World:
+        """A world that all rollouts of the job use; made by the first that needs it."""
+        if key not in self._worlds:
+            self._worlds[key] = asyncio.ensure_future(make())
+        task = self._worlds[key]
+        try:
+            return await asyncio.shield(task)
+        except BaseException:
+            if task.done() and self._worlds.get(key) is task:
+                del self._worlds[key]
+            raise
+
+    async def _end_worlds(self) -> None:
+        worlds, self._worlds = list(self._worlds.values()), {}
+        for task in worlds:
+            if not task.done():
+                task.cancel()
+        for world in await asyncio.gather(*worlds, return_exceptions=True):
+            if not isinstance(world, BaseException):
+                await world.teardown()
+
     def forget_images(self) -> None:
         """A box did not start: the next one asks the provider again whether its image is still there."""
         self._images = {key: task for key, task in self._images.items() if not task.done() or task.exception()}
@@ -134,13 +175,17 @@ class Host:
         for task in images:
             task.cancel()
         await asyncio.gather(*images, return_exceptions=True)
-        providers, self._providers = list(self._providers.values()), {}
+        await self._end_worlds()
+        open_, self._providers = [provider.close() for provider in self._providers.values()], {}
+        if "models" in self.__dict__:
+            open_.append(self.models.close())
         try:
-            results = await asyncio.gather(self.models.close(), *(p.close() for p in providers), return_exceptions=True)
+            results = await asyncio.gather(*open_, return_exceptions=True)
         finally:
             if self._work is not None:
                 await asyncio.to_thread(shutil.rmtree, self._work, ignore_errors=True)
                 self._work = None
+                self.__dict__.pop("log_folders", None)
         for problem in results:
             if isinstance(problem, BaseException):
                 raise problem

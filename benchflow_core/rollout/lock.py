@@ -37,6 +37,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "source": result.source,
         },
         "image": _image(rollout),
+        "world": _world(rollout),
         "sandbox": {
             "name": plan.sandbox.name,
             "options": dict(config.sandbox_options),
@@ -73,7 +74,12 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "allow_substitute": config.allow_substitute,
             "allow_env": list(config.allow_env),
             "base_image_override": config.base_image_override,
+            "context_root": config.context_root,
         },
+        "learner": {"generation": config.learner.generation, "digest": config.learner.digest}
+        if config.learner
+        else None,
+        "worker": rollout.host.worker,
         "concurrency": rollout.host.concurrency,
         "order": config.order,
         "seed": config.seed,
@@ -93,6 +99,16 @@ def _machine() -> dict[str, Any]:
 def _agent(agent: Any) -> dict[str, Any]:
     layers = [layer.key for layer in agent.spec.layers]
     return {**agent.stamp(), "agent_version": agent.spec.version, "layers": layers}
+
+
+def _world(rollout: Rollout) -> dict[str, Any] | None:
+    """What it was, and what it said: a manifest by its whole content."""
+    plan = rollout.plan.world
+    if plan is None:
+        return None
+    manifest = plan.manifest.environment.model_dump(mode="json") if plan.manifest else None
+    asked = [str(service) for service in rollout.config.services]
+    return {**plan.stamp(), "asked": asked, "environment": manifest}
 
 
 def _image(rollout: Rollout) -> dict[str, Any] | None:

@@ -32,7 +32,7 @@ def manifest_agent(name: str) -> Loaded:
     spec = AgentSpec(
         summary=manifest.description or f"ACP agent of {path.name}",
         prepare=lambda context: _prepare(manifest, prefix, context),
-        layers=_layers(manifest, prefix),
+        layers=_layers(manifest, prefix, path.parent),
         wires=manifest.wires,
         auth=tuple(AuthOption("api-key", env=(variable,)) for variable in manifest.requires_env),
         default_model=manifest.default_model,
@@ -75,14 +75,32 @@ def _read(path: Path) -> Manifest:
     return manifest
 
 
-def _layers(manifest: Manifest, prefix: str) -> tuple[Layer, ...]:
+def _layers(manifest: Manifest, prefix: str, folder: Path) -> tuple[Layer, ...]:
     install = manifest.install
-    layers: tuple[Layer, ...] = npm_layers(prefix, *install.npm) if install.npm else ()
+    lock = _lock(folder / install.lock) if install.lock else None
+    layers: tuple[Layer, ...] = npm_layers(prefix, *install.npm, lock=lock) if install.npm else ()
     if install.run:
         commands = tuple(tuple(argument.replace("${prefix}", "{prefix}") for argument in argv) for argv in install.run)
         key = f"{manifest.name}@{manifest.version}"
         layers = (*layers, Layer(key=key, prefix=f"{prefix}-run" if layers else prefix, install=commands))
     return layers
+
+
+def _lock(path: Path) -> bytes:
+    import json
+
+    try:
+        content = path.read_bytes()
+        known = "packages" in json.loads(content)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, TypeError):
+        known = False
+    if not known:
+        raise ConfigurationError(
+            f"{path} is not a lock of npm.", remedy="Write it with: npm install --package-lock-only NAME@VERSION"
+        )
+    return content
 
 
 def _prepare(manifest: Manifest, prefix: str, context: AgentContext) -> Launch:

@@ -21,6 +21,8 @@ class Install(BaseModel):
 
     npm: tuple[Pinned, ...] = ()
     """Packages as `name@version`, with a Node of their own."""
+    lock: str | None = None
+    """Their `package-lock.json`, beside the manifest: what they depend on is then pinned too."""
     run: tuple[Argv, ...] = ()
     """Further commands; `${prefix}` is where they install to."""
 

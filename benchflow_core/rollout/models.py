@@ -11,21 +11,12 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import Exchange, ModelEndpoint
 from benchflow_core.errors import BenchflowError, ConfigurationError, ProviderError
-from benchflow_core.gateway import (
-    GatewayUse,
-    IssuedModel,
-    Purpose,
-    find_recording,
-    recording_of,
-    turn_verdict,
-    write_llm_trajectory,
-    write_recording,
-)
-from benchflow_core.gateway.replayed import ReplayReport
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.finish import sum_usage
 
 if TYPE_CHECKING:
+    from benchflow_core.gateway import GatewayUse, IssuedModel, Purpose
+    from benchflow_core.gateway.replayed import ReplayReport
     from benchflow_core.rollout.rollout import Rollout
     from benchflow_core.rollout.sessions import LiveSession
 
@@ -38,6 +29,7 @@ class RolloutModels:
     def __init__(self, rollout: Rollout) -> None:
         self._rollout = rollout
         self._issued: dict[str, IssuedModel] = {}
+        self._counted: dict[str, Usage] = {}
         self._seen: dict[str, int] = {}
         self._turns: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
         """Per role: how many exchanges there were when each turn ended, and which turn that was."""
@@ -63,6 +55,14 @@ class RolloutModels:
             )
         return (await self._issue(purpose, model, purpose)).endpoint  # type: ignore[arg-type]
 
+    async def for_service(self, name: str, model: str | None) -> ModelEndpoint:
+        """The model of a service that runs on the host, counted under the service's name."""
+        if model is None:
+            raise ConfigurationError(
+                f"no model was named for service '{name}'.", remedy=f"Write {name}?model=NAME, or add -m MODEL."
+            )
+        return (await self._issue(name, model, "user")).endpoint
+
     async def _issue(self, who: str, model: str, purpose: Purpose, **more: Any) -> IssuedModel:
         if who not in self._issued:
             rollout = self._rollout
@@ -82,6 +82,8 @@ class RolloutModels:
 
     def _use(self, who: str, purpose: Purpose) -> GatewayUse:
         """As the settings say. Caps are the agents': a judge that is cut short would score wrongly."""
+        from benchflow_core.gateway import recording_of
+
         config, plan = self._rollout.config, self._rollout.plan
         use = gateway_use(config, plan.task.path.name)
         file = recording_of(use.replay, who) if use.replay else None
@@ -95,6 +97,8 @@ class RolloutModels:
         role = live.role.name
         if role not in self._issued:
             return None
+        from benchflow_core.gateway import turn_verdict
+
         before = self._seen.get(role, 0)
         purpose = live.agent.spec.exchange_purpose
         exchanges = self._rollout.host.models.exchanges(self._issued[role], before)
@@ -102,6 +106,20 @@ class RolloutModels:
         self._seen[role] = before + new
         self._turns.setdefault(role, []).append((before + new, dict(live.place)))
         return failure
+
+    async def turn_usage(self, role: str) -> Usage | None:
+        """What the gateway counted for a role since this was last asked; nothing where no gateway counts."""
+        if role not in self._issued:
+            return None
+        before = self._counted.get(role, Usage())
+        total = self._counted[role] = await self._rollout.host.models.usage(self._issued[role])
+        if total.input_tokens is None or total.output_tokens is None:
+            return None
+        spent = {
+            name: (getattr(total, name) or 0) - (getattr(before, name) or 0)
+            for name in ("input_tokens", "output_tokens")
+        }
+        return Usage(**spent, source=total.source, complete=total.complete)
 
     async def agent_exchanges(self) -> AsyncIterator[Exchange]:
         """Every model call of the agents so far."""
@@ -157,6 +175,9 @@ class RolloutModels:
 
     async def _write(self) -> None:
         """The exchanges of all roles, each with its turn; what a replay came to; the recording."""
+        from benchflow_core.gateway import recording_of, write_llm_trajectory, write_recording
+        from benchflow_core.gateway.replayed import ReplayReport
+
         rollout, models = self._rollout, self._rollout.host.models
         roles = rollout.plan.roles.values()
         purposes = {role.name: rollout.plan.agents[role.agent].spec.exchange_purpose for role in roles}
@@ -194,6 +215,8 @@ class RolloutModels:
             result.usage_details.setdefault("replay", {})[who] = report.to_json()
             if report.served and "replayed" not in result.flags:
                 result.flags.append("replayed")
+            if report.served and report.divergence is None:
+                result.notices.append(f"'{who}' was answered from the recording, {report.served} times.")
             if report.divergence is not None:
                 result.notices.append(f"'{who}' left the recording after {report.served} answers: {report.divergence}.")
                 if "replay-diverged" not in result.flags:
@@ -202,6 +225,8 @@ class RolloutModels:
 
 def gateway_use(config: RolloutConfig, task: str) -> GatewayUse:
     """What the settings say of gateways; `replay` is the folder of the task's recording. Raises where there is none."""
+    from benchflow_core.gateway import GatewayUse, find_recording
+
     return GatewayUse(
         gateway=config.gateway,
         options=config.gateway_options,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from benchflow_core.acp.command import command_agent
-from benchflow_core.contracts.common import Capability, Layer, Runtime
+from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRequest
-from benchflow_core.contracts.tasks import Task, VerifierSettings
+from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
 from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
+from benchflow_core.drive.users import refuse_user
 from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
-from benchflow_core.gateway import Chosen, GatewayUse, Models
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.config import RolloutConfig
@@ -23,7 +23,6 @@ from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 from benchflow_core.rollout.models import gateway_use
 from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
 from benchflow_core.rollout.task_scenes import task_scenes
-from benchflow_core.rollout.unready import refuse_unready
 from benchflow_core.task import (
     adapter_of,
     load_task,
@@ -33,6 +32,10 @@ from benchflow_core.task import (
     wanted_capabilities,
 )
 from benchflow_core.verify import policies
+
+if TYPE_CHECKING:
+    from benchflow_core.gateway import Chosen, GatewayUse
+    from benchflow_core.world import WorldPlan
 
 __all__ = ["Plan", "choose_sandbox", "find_agent", "make_plan", "plan_verification", "sandbox_capabilities"]
 
@@ -63,6 +66,7 @@ class Plan:
     """Roles that may read the reference solution."""
     driver_params: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    world: WorldPlan | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -73,17 +77,27 @@ class Plan:
     def image_request(self, config: RolloutConfig) -> ImageRequest:
         env = self.task.environment
         return ImageRequest(
-            context=env.context,
+            context=context_of(env, config.context_root),
             dockerfile=env.dockerfile,
-            image=env.image,
+            image=env.image or self._worlds_image(),
             compose=env.compose,
             timeout=env.build_timeout,
             allow_substitute=config.allow_substitute or env.allow_substitute,
             base_override=config.base_image_override,
         )
 
+    def _worlds_image(self) -> str | None:
+        """A task without an image of its own is solved on the environment's."""
+        env = self.task.environment
+        if self.world is None or self.world.manifest is None or env.dockerfile or env.compose:
+            return None
+        declared = self.world.manifest.environment
+        return declared.image or declared.base_image
+
     def layers(self) -> tuple[Layer, ...]:
         by_key = {layer.key: layer for agent in self.agents.values() for layer in agent.spec.layers}
+        if self.world is not None and not self.world.own_box:
+            by_key |= {layer.key: layer for layer in self.world.layers()}
         return tuple(by_key.values())
 
     def runtimes(self) -> tuple[Runtime, ...]:
@@ -91,12 +105,19 @@ class Plan:
         wanted = [r for s in specs for r in s.runtimes] + [
             r for s in specs for layer in s.layers for r in layer.runtimes
         ]
+        if self.world is not None and not self.world.own_box:
+            wanted += self.world.runtimes()
         return tuple(dict.fromkeys(wanted))
 
     def plugins(self) -> list[dict[str, str]]:
         """Every plugin this rollout uses, as results record it."""
+        return list(self._stamps)
+
+    @cached_property
+    def _stamps(self) -> list[dict[str, str]]:
         agents = [*self.agents.values(), *(a.inner for a in self.agents.values() if a.inner)]
         used = [self.adapter, self.sandbox, self.driver, *self.gateways, *self.verifiers.values(), *agents]
+        used += self.world.loaded() if self.world else []
         stamps = {(p.kind, p.name): p.stamp() for p in used}
         return [stamps[key] for key in sorted(stamps)]
 
@@ -109,17 +130,17 @@ def make_plan(
     `loaded`: the task and its digest, for a caller that plans it more than once.
     """
     task, digest = loaded or (load_task(config.task_path), None)
-    refuse_unready(config)
     _refuse_host_vars(task, config.allow_env, env)
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: _default_agent(plugins))
     steps = compile_scenes_to_steps(scenes)
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
-    skills = plan_skills(config, task, agents)
+    skills = plan_skills(config, task, agents, scenes)
     if skills.generated:
         scenes = self_generating(scenes, task)
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
     sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
+    _refuse_without_credentials(sandbox, env)
     capabilities = sandbox_capabilities(sandbox)
     isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
@@ -128,10 +149,12 @@ def make_plan(
         *task.notices,
         *(f"sandbox '{sandbox.name}' lacks {c}, which the task would like ({why})" for c, why in wishes.items()),
     ]
+    context_of(task.environment, config.context_root)
     substitute = config.allow_substitute or task.environment.allow_substitute
     _refuse_missing(task, sandbox, capabilities, plugins, isolation=isolation, substitute=substitute)
+    world = _world(config, task, plugins, env, capabilities)
     for name, agent in agents.items():
-        _refuse_agent(name, agent, task, sandbox, capabilities)
+        _refuse_agent(name, agent, task, sandbox, capabilities, offered=world.mcp_servers() if world else ())
         if config.usage_tracking == "required":
             _refuse_uncounted(name, agent, native=config.auth == "native")
     oracles = oracle_roles(scenes) if task.solution else frozenset()
@@ -140,14 +163,17 @@ def make_plan(
         raise ConfigurationError(
             "a simulated user decides the prompts itself; scenes, prompts or a driver cannot be given beside it."
         )
+    refuse_user(config.user, config.max_user_rounds)
     driver = plugins.get("driver", driver_word(config.driver)[0]) if config.driver else _default_driver(plugins)
+    params = driver_params(config.driver or driver.name, driver.spec.params, config.driver_params)
+    driver.spec.refuse(params)
     if lacking := sorted(driver.spec.needs - capabilities):
         raise CapabilityMissing(
             f"driver '{driver.name}' needs {', '.join(lacking)}, which sandbox '{sandbox.name}' does not have."
         )
     settings = [task.verifier, *(step.verifier for step in task.steps)]
     verifiers = {s.method: _find_verifier(s.method, plugins) for s in settings} if config.verify else {}
-    return Plan(
+    plan = Plan(
         task=task,
         digest=digest or task_digest(task.path),
         roles=roles,
@@ -164,9 +190,51 @@ def make_plan(
         isolation=isolation,
         skills=skills,
         oracles=oracles,
-        driver_params=driver_params(config.driver or driver.name, driver.spec.params, config.driver_params),
+        driver_params=params,
         notices=tuple(notices),
+        world=world,
     )
+    sandbox.spec.refuse(config.sandbox_options, env, plan.image_request(config))
+    return plan
+
+
+def _world(
+    config: RolloutConfig, task: Task, plugins: Registry, env: Mapping[str, str], capabilities: frozenset[str]
+) -> WorldPlan | None:
+    from benchflow_core.world import plan_world
+
+    world = plan_world(
+        task,
+        services=config.services,
+        manifest=config.environment_manifest,
+        choice=config.state,
+        hooks=config.pre_agent_hooks,
+        plugins=plugins,
+        env=env,
+        capabilities=capabilities,
+    )
+    for service in world.hosted if world else ():
+        if service.spec.needs_model and not (service.options.get("model") or config.model or _any_model(config)):
+            raise ConfigurationError(
+                f"service '{service.name}' needs a model.", remedy=f"Add -m MODEL, or write {service.name}?model=NAME."
+            )
+    own = task.environment
+    if world is None or world.manifest is None or Capability.IMAGE_PREBUILT in capabilities:
+        return world
+    by_task = (own.dockerfile or own.image) and world.manifest.environment.task_selection.mechanism == "image"
+    substitute = (config.allow_substitute or own.allow_substitute) and not world.image_starts
+    if not by_task and not substitute:
+        image = world.manifest.environment.image or world.manifest.environment.base_image
+        raise CapabilityMissing(
+            f"environment '{world.name}' needs the image {image}, which this sandbox cannot have.",
+            remedy="Use a sandbox with the capability image-prebuilt"
+            + ("." if world.image_starts else ", or add --allow-substitute."),
+        )
+    return world
+
+
+def _any_model(config: RolloutConfig) -> str | None:
+    return next((role.model for scene in config.scenes for role in scene.roles if role.model), None)
 
 
 def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str, str]) -> Plan:
@@ -200,6 +268,8 @@ def find_agent(name: str, plugins: Registry) -> Loaded:
     if name.endswith(SUFFIX):
         return manifest_agent(name)
     if name.startswith(COMMAND_PREFIX):
+        from benchflow_core.acp.command import command_agent
+
         command = name.removeprefix(COMMAND_PREFIX)
         return Loaded(kind="agent", name=name, distribution="", version="", spec=command_agent(command), aliases=())
     return plugins.get("agent", name)
@@ -223,6 +293,14 @@ def choose_sandbox(plugins: Registry) -> Loaded:
         refusals.append(f"{sandbox.name}: {found.reason}")
     said = "; ".join(refusals) or "none is installed"
     raise ConfigurationError(f"no sandbox can be used here ({said}).", remedy="Run: bench plugins doctor")
+
+
+def _refuse_without_credentials(sandbox: Loaded, env: Mapping[str, str]) -> None:
+    """What it requires is neither in the user's environment nor found by the sandbox itself."""
+    missing = [name for name in sandbox.spec.requires if not env.get(name)]
+    if missing and not (found := sandbox.spec.available()).ok:
+        reason = found.reason or f"{missing[0]} is not set"
+        raise ConfigurationError(f"sandbox '{sandbox.name}' cannot be used: {reason}.", remedy=found.remedy or None)
 
 
 def _roles(scenes: Sequence[Any], config: RolloutConfig) -> dict[str, Role]:
@@ -279,6 +357,8 @@ def _routes(
         if spec.wires and model is None:
             raise ConfigurationError(f"agent '{role.agent}' needs a model.", remedy="Add -m MODEL.")
         if spec.wires and model:
+            from benchflow_core.gateway import Models
+
             also = [name for option in spec.auth if not option.native for name in option.env]
             found[role.name] = Models(plugins, env, Path).plan(model, spec.wires, also=also, use=use)
     return found
@@ -332,7 +412,9 @@ def _refuse_missing(
     )
 
 
-def _refuse_agent(name: str, agent: Loaded, task: Task, sandbox: Loaded, capabilities: frozenset[str]) -> None:
+def _refuse_agent(
+    name: str, agent: Loaded, task: Task, sandbox: Loaded, capabilities: frozenset[str], *, offered: Sequence[McpServer]
+) -> None:
     missing = sorted(agent.spec.needs - capabilities)
     if missing:
         raise CapabilityMissing(
@@ -340,7 +422,9 @@ def _refuse_agent(name: str, agent: Loaded, task: Task, sandbox: Loaded, capabil
         )
     if agent.spec.prepare is None and agent.spec.connect is None:
         raise ConfigurationError(f"agent '{name}' only wraps others.", remedy=f"Name one: -a {name}/<agent>")
-    if task.environment.mcp_servers and agent.spec.purpose == "normal" and not agent.spec.mcp:
+    if not offered and not task.environment.mcp_servers:
+        return
+    if agent.spec.purpose == "normal" and not agent.spec.mcp:
         raise CapabilityMissing(f"task '{task.name}' offers MCP servers, which agent '{name}' cannot use.")
 
 
@@ -362,3 +446,16 @@ def _isolation(config: RolloutConfig, task: Task, settings: VerifierSettings, ca
             remedy=f"Possible: {', '.join(allowed)}.",
         )
     return config.isolation
+
+
+def context_of(env: TaskEnvironment, root: str | None) -> Path | None:
+    """What the Dockerfile copies from. A root of the user's own must hold the task."""
+    if root is None or env.dockerfile is None:
+        return env.context
+    folder = Path(root).expanduser()
+    if not env.dockerfile.resolve().is_relative_to(folder.resolve()):
+        raise ConfigurationError(
+            f"context root {root} does not hold {env.dockerfile}.",
+            remedy="Name a folder above the task with --context-root.",
+        )
+    return folder

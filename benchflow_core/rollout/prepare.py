@@ -10,6 +10,7 @@ from benchflow_core.contracts.sandboxes import StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.results.redact import secret_names
 from benchflow_core.rollout import boxes, skills
+from benchflow_core.rollout.access import limited_roles
 from benchflow_core.task import resolve_env
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def hide_secrets(rollout: Rollout) -> None:
 
 
 def start_request(rollout: Rollout) -> StartRequest:
-    env = rollout.plan.task.environment
+    env, plan = rollout.plan.task.environment, rollout.plan
+    # Other drivers than the one that is used by itself may narrow what a role sees as they go.
+    views = bool(limited_roles(plan.roles, plan.oracles)) or not plan.driver.spec.default
     return StartRequest(
         name=f"{rollout.job}/{rollout.name}",
         env=resolve_env(env.env, rollout.host_vars, where="environment.env"),
@@ -52,6 +55,7 @@ def start_request(rollout: Rollout) -> StartRequest:
         resources=env.resources,
         network=env.network,
         labels={"job": rollout.job, "rollout": rollout.name, "purpose": "agent"},
+        access_views=views,
     )
 
 
@@ -75,6 +79,7 @@ async def ready_box(rollout: Rollout) -> None:
     if task.environment.setup:
         await _take_as_origin(rollout)
     rollout.result.sandbox_id = rollout.sandbox.info.id
+    await rollout.worlds.provision()
     if task.environment.healthcheck:
         await boxes.wait_healthy(rollout.sandbox, task.environment.healthcheck)
 
@@ -101,7 +106,10 @@ async def ready_agent(rollout: Rollout) -> None:
     rollout.agent_home = await boxes.user_home(sandbox, rollout.agent_user)
     await skills.bring(rollout)
     for hook in rollout.config.pre_agent_hooks:
-        await hook(sandbox)
+        from benchflow_core.world.services import ServiceHook
+
+        if not isinstance(hook, ServiceHook):
+            await hook(sandbox)
     policy = (rollout.step.agent_network if rollout.step else None) or task.agent_network
     if policy is not None and policy != task.environment.network:
         await sandbox.set_network(policy)
@@ -133,4 +141,5 @@ def typed(rollout: Rollout, error: OSError) -> BenchflowError:
 
 
 def verifier_env(rollout: Rollout) -> dict[str, str]:
-    return resolve_env(rollout.settings().env, rollout.host_vars, where="verifier.env")
+    own = resolve_env(rollout.settings().env, rollout.host_vars, where="verifier.env")
+    return {**rollout.worlds.agent_env(), **own}

@@ -9,10 +9,10 @@ from typing import Any
 
 from benchflow_core.contracts import events as ev
 from benchflow_core.results.eventlog import EventLog
-from benchflow_core.results.files import read_jsonl, write_bytes
+from benchflow_core.results.files import read_jsonl, write_jsonl
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.results.redact import Redactor
-from benchflow_core.results.trajectory import Counts, trajectory
+from benchflow_core.results.trajectory import CONCERNED, Counts, trajectory
 from benchflow_core.rollout.observers import ObserverBus
 
 __all__ = ["Record"]
@@ -53,7 +53,4 @@ class Record:
     def finish(self) -> None:
         """Close the log and derive the views."""
         self.log.close()
-        import json
-
-        rows = (json.dumps(row, ensure_ascii=False) for row in trajectory(read_jsonl(self.dir.events)))
-        write_bytes(self.dir.trajectory, "".join(f"{row}\n" for row in rows).encode("utf-8", "replace"))
+        write_jsonl(self.dir.trajectory, trajectory(read_jsonl(self.dir.events, CONCERNED)))

@@ -71,6 +71,8 @@ class RolloutResult:
     arm: str | None = None
     """The cell of the job's matrix."""
     skill_mode: str | None = None
+    world: dict[str, Any] | None = None
+    """The environment that was provisioned: name, hash, services, placement."""
     rollout_dir: Path | None = None
 
     @property
@@ -88,6 +90,24 @@ class RolloutResult:
         from benchflow_core.results.layout import RolloutDir
 
         return list(read_jsonl(RolloutDir(self.rollout_dir).trajectory)) if self.rollout_dir else []
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from benchflow_core.results.html import card, table
+
+        facts = [
+            ("outcome", self.outcome),
+            ("rewards", ", ".join(f"{name} {value:g}" for name, value in (self.rewards or {}).items()) or "unscored"),
+            *((name, getattr(self, name)) for name in ("agent", "model", "sandbox", "error", "verifier_error")),
+            ("flags", ", ".join(self.flags)),
+            ("tool calls", self.n_tool_calls),
+            ("tokens", _total(self.usage)),
+            ("cost", f"${self.usage.cost_usd:.4f}" if self.usage.cost_usd else None),
+            ("seconds", self.timing.get("total")),
+            ("folder", self.rollout_dir),
+        ]
+        tests = [(test.get("name"), test.get("status"), test.get("message")) for test in self.tests[:50]]
+        return card(f"Rollout {self.rollout_name}", facts, table(["test", "status", "message"], tests))
 
     def to_json(self) -> dict[str, Any]:
         """The fields of `result.json`. No top-level reward, total_tokens or status: each lives in one place."""
@@ -148,6 +168,8 @@ class RolloutResult:
             "scenes": self.scenes,
             "roles": self.roles,
             "task_digest": self.task_digest,
+            "env_hash": (self.world or {}).get("env_hash"),
+            "world": self.world,
             "source": self.source,
             **(
                 {"dataset_name": self.dataset_name, "dataset_version": self.dataset_version}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.agents import SessionEvent
@@ -13,7 +13,7 @@ from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
-from benchflow_core.drive.users import play_user
+from benchflow_core.drive.users import Patience, play_user
 from benchflow_core.errors import (
     AgentError,
     AgentTimeout,
@@ -27,7 +27,8 @@ from benchflow_core.errors import (
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
-from benchflow_core.rollout import access, collect, finish, prepare, skills
+from benchflow_core.rollout import access, collect, finish, learning, prepare, skills
+from benchflow_core.rollout.branch import Branch, RunChild, branch
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.credit import stood_still, time_credit
 from benchflow_core.rollout.deadline import deadline
@@ -40,10 +41,15 @@ from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.record import Record
 from benchflow_core.rollout.result import RolloutResult
 from benchflow_core.rollout.sessions import LiveSession, open_live_session
+from benchflow_core.rollout.skill_strip import without_skills
 from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
 from benchflow_core.rollout.turns import run_turn
 from benchflow_core.rollout.verification import run_soft_verify, run_verify
+from benchflow_core.rollout.worlds import RolloutWorld
+
+if TYPE_CHECKING:
+    from benchflow_core.world import World
 
 __all__ = ["Rollout"]
 
@@ -60,7 +66,13 @@ class Rollout:
         self.plan = plan
         self.host = host
         self.job = config.job_name or job_name()
-        self.name = config.rollout_name or rollout_name(plan.task.path.name)
+        self._owns_host = owns_host
+        self._bus = bus
+        self._begin(config.rollout_name)
+
+    def _begin(self, name: str | None) -> None:
+        """Everything that one life of it changes."""
+        self.name = name or rollout_name(self.plan.task.path.name)
         self.result: RolloutResult = finish.new_result(self)
         self.phase = "created"
         self.step: Step | None = None
@@ -68,13 +80,13 @@ class Rollout:
         self.agent_user: str | None = None
         self.agent_home = "/root"
         self.workdir = "/"
-        self.context = plan.task.environment.context
+        self.context = self.plan.task.environment.context
         """What of the task the image is built from."""
         self.host_vars: dict[str, str] = {}
         self.turn = 0
+        self.learner_there = False
+        self.patience = Patience(self.config.user_timeout)
         self.agent_seconds_left: float | None = None
-        self._owns_host = owns_host
-        self._bus = bus
         self._record: Record | None = None
         self._provider: SandboxProvider | None = None
         self._sandbox: Sandbox | None = None
@@ -84,7 +96,10 @@ class Rollout:
         self.models = RolloutModels(self)
         self.keeper = Keeper(self)
         self.logins = Logins(self)
-        self.load_mark = host.watch.mark()
+        self.worlds = RolloutWorld(self)
+        self.loads: dict[str, str] = {}
+        """By role, the session of an earlier rollout that its agent is asked to go on with."""
+        self.load_mark = self.host.watch.mark()
         self.load: dict[str, Any] = {}
         self._stopwatch = Stopwatch()
         self._task: asyncio.Task[Any] | None = None
@@ -119,6 +134,11 @@ class Rollout:
         return self._sandbox
 
     @property
+    def world(self) -> World:
+        """The environment the agent acts in: `snapshot`, `restore`, `reset`, `query`."""
+        return self.worlds.world
+
+    @property
     def provider(self) -> SandboxProvider:
         if self._provider is None:
             raise ConfigurationError("start() comes first.")
@@ -147,6 +167,12 @@ class Rollout:
     def event_count(self) -> int:
         return self._record.log.count if self._record is not None else 0
 
+    def flush_events(self) -> None:
+        """What happened so far can be read from disk: the last lines of a silent agent would be held back."""
+        if self._record is not None:
+            with suppress(BenchflowError):  # a full disk is found out by whoever writes
+                self._record.log.flush()
+
     @property
     def tool_calls(self) -> int:
         return self._record.counts.tool_calls if self._record is not None else 0
@@ -164,7 +190,9 @@ class Rollout:
     # --- phases ----------------------------------------------------------------------------------------
 
     async def setup(self) -> None:
-        """Make the rollout's folder and write down what is going to happen."""
+        """Make the rollout's folder and write down what is going to happen. After `cleanup()` it is another rollout."""
+        if self.phase == "cleaned":
+            self._begin(None)
         self._record = Record(self.dir, self.job, self.host.redactor, self._bus)
         self.result.started_at = now()
         prepare.hide_secrets(self)
@@ -203,7 +231,7 @@ class Rollout:
         request = plan.image_request(config)
         if plan.skills.strip:
             target = self.host.work_dir / f"no-skill-{plan.digest[-16:]}"
-            request = skills.without_skills(request, plan.task, target)
+            request = without_skills(request, plan.task, target)
         self.context = request.context
         return await self.host.image(plan.sandbox, config.sandbox_options, request, plan.layers(), plan.runtimes())
 
@@ -248,7 +276,7 @@ class Rollout:
     async def execute(self, prompts: Sequence[str | None] | None = None) -> list[TurnRecord]:
         """Send prompts to the connected role (`None`: the instruction), within the agent's time."""
         role = next(iter(self._live), None) or next(iter(self.plan.roles))
-        async with self._agent_time():
+        async with self._agent_time(), self.worlds.guard():
             return [await self.prompt(role, text) for text in (prompts or [None])]
 
     async def prompt(
@@ -291,6 +319,7 @@ class Rollout:
                 await self.host.models.leave(self._sandbox)
                 async with self._phase("cleanup", None):
                     await self._sandbox.stop()
+            await self.worlds.teardown()
             if self._origin is not None:
                 await self.provider.forget(self._origin)
             await self.keeper.settle()
@@ -332,16 +361,51 @@ class Rollout:
         await self.install_agent()
         if self.plan.task.steps:
             await run_steps(self)
+            await skills.fetch_generated(self)
             return
         await self.drive()
         await self.gather()
         if self._worth_verifying():
-            await (self.verify() if self.config.verify else self.keeper.capture())
+            await (self.verify() if self.config.verify else self.keep())
+
+    async def keep(self) -> None:
+        """Keep what `keep_state` wants, in the place of a verification."""
+        if await self.keeper.capture() is not None:
+            await self.worlds.hand_over(self.dir / "world" / "state")
+
+    async def branch(
+        self,
+        n: int,
+        run_child: RunChild | None = None,
+        *,
+        prompts: Sequence[str | None] | None = None,
+        concurrency: int = 1,
+        load_session: bool = True,
+        require_sandbox_snapshot: bool = True,
+    ) -> Branch:
+        """From this moment, n continuations in boxes and worlds of their own, each with its own reward.
+
+        Every agent session ends first. `run_child(child, number)` plays one; without it the child is prompted with
+        `prompts`, or plays the plan's steps. The agent goes on with its session where it can load one.
+        """
+        return await branch(
+            self, n, run_child, prompts=prompts, concurrency=concurrency, load_session=load_session,
+            require_sandbox_snapshot=require_sandbox_snapshot,
+        )  # fmt: skip
+
+    def session_ids(self) -> dict[str, str]:
+        """By role, of the sessions that are open."""
+        return {role: live.session.id for role, live in self._live.items() if live.session and live.session.id}
 
     async def drive(self) -> None:
         """Let the driver prompt until it is done. An agent's own failure is recorded and verified as it stands."""
         try:
-            async with self._phase("execute", "agent_execution"), self._agent_time(), access.granted(self):
+            async with (
+                self._phase("execute", "agent_execution"),
+                self._agent_time(),
+                access.granted(self),
+                self.worlds.guard(),
+            ):
                 await self._prompt_by_plan()
             await self.disconnect(leave=True)
         except AgentError as error:
@@ -358,7 +422,7 @@ class Rollout:
             await self.plan.driver.spec.drive(episode, {"steps": self.plan.steps, **self.plan.driver_params})
             return
         solution = await episode.solution() if config.oracle_access else None
-        await play_user(episode, config.user, max_rounds=config.max_user_rounds, solution=solution)
+        await play_user(episode, config.user, self.patience, max_rounds=config.max_user_rounds, solution=solution)
 
     async def gather(self) -> None:
         """Logs and artifacts, before the verifier."""
@@ -421,6 +485,9 @@ class Rollout:
     def heard(self, live: LiveSession, event: SessionEvent) -> None:
         """One update of a session, into the log."""
         self.record.event(event.kind, event.data, **live.place)
+        if event.kind in ("tool_call", "tool_call_update") and (skill := live.loads_skill(event.data)):
+            call = {"toolCallId": event.data.get("toolCallId"), "skill": skill}
+            self.record.event("skill_invoked", call, **live.place)
 
     def said(self, kind: str, data: Mapping[str, Any]) -> None:
         """One line of the verifier's for the log."""
@@ -446,7 +513,7 @@ class Rollout:
     def instruction(self) -> str:
         task = self.plan.task
         text = self.step.instruction if self.step else task.instruction
-        return f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text
+        return (f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text) + learning.note(self)
 
     def solution_env(self) -> dict[str, str]:
         return prepare.solution_env(self)

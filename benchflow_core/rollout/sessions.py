@@ -10,17 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchflow_core.acp import AcpOptions, AcpSession, open_session
-from benchflow_core.acp.permissions import choose_option
 from benchflow_core.contracts.agents import AgentContext, Launch, Session, SessionContext, SessionEvent
 from benchflow_core.contracts.sandboxes import AccessView, Process, Sandbox
 from benchflow_core.drive.scenes import Role
-from benchflow_core.errors import TransportError
+from benchflow_core.errors import CapabilityMissing, ConfigurationError, TransportError
 from benchflow_core.plugins import Loaded
 from benchflow_core.rollout.companions import RunningCompanion, start_companion
 from benchflow_core.rollout.login import native_option
+from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
+    from benchflow_core.acp import AcpOptions
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["LiveSession", "open_live_session"]
@@ -39,17 +39,30 @@ class LiveSession:
         self.process: Process | None = None
         self.companions: list[RunningCompanion] = []
         self.place: dict[str, Any] = {}
+        self._skill_calls: set[tuple[Any, Any]] = set()
+
+    def loads_skill(self, call: Mapping[str, Any]) -> str | None:
+        """The skill that a tool call loads, the first time it is known. What a plugin cannot tell is not counted."""
+        key = (self.place.get("turn"), call.get("toolCallId"))
+        if key in self._skill_calls:
+            return None
+        with suppress(Exception):
+            if skill := self.agent.spec.skill_call(call):
+                self._skill_calls.add(key)
+                return str(skill)
+        return None
 
     async def leave(self, sandbox: Sandbox) -> None:
         """End the agent itself. What it started lives on: a server it was asked for is there to be tested."""
         pid = self.process.pid if self.process else None
-        if isinstance(self.session, AcpSession) and pid is not None:
+        leave = getattr(self.session, "leave", None)
+        if leave is not None and pid is not None:
 
             async def end() -> None:
                 await sandbox.exec(("sh", "-c", 'kill -9 "$1"', "sh", str(pid)), user="root", cwd="/", timeout=10)
 
             with suppress(Exception):
-                await self.session.leave(end=end)
+                await leave(end=end)
         await self.close()
 
     async def close(self) -> None:
@@ -76,6 +89,11 @@ async def open_live_session(rollout: Rollout, role: Role, view: AccessView | Non
                 raise
             rollout.record.event("notice", {"text": f"connection to '{role.agent}' lost, trying again ({attempt})"})
             await asyncio.sleep(2.0**attempt)
+        except CapabilityMissing:
+            await live.close()
+            if rollout.loads.pop(role.name, None) is None:
+                raise
+            rollout.notice(f"agent '{role.agent}' cannot load a session: role '{role.name}' starts a new one.")
         except BaseException:
             await live.close()
             raise
@@ -103,6 +121,8 @@ async def _open(rollout: Rollout, live: LiveSession) -> None:
     process = live.process = await rollout.sandbox.spawn(
         launch.argv, cwd=launch.cwd or context.workdir, env=env, user=rollout.agent_user, view=live.view
     )
+    from benchflow_core.acp import open_session
+
     live.session = await open_session(process, _acp_options(rollout, live, launch, context, emit))
 
 
@@ -111,9 +131,10 @@ async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContex
     model = role.model or spec.default_model
     native = config.auth == "native" and spec.wires
     network = (rollout.step.agent_network if rollout.step else None) or rollout.plan.task.agent_network
+    home = role_home(rollout, role.name)
     return AgentContext(
         workdir=rollout.workdir,
-        home=rollout.agent_home,
+        home=home,
         user=rollout.agent_user or "root",
         prefix=spec.layers[0].prefix if spec.layers else None,
         runtimes=rollout.image.runtimes,
@@ -121,9 +142,9 @@ async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContex
         endpoint=await rollout.models.for_agent(role.name, spec, model),
         role=role.name,
         effort=role.reasoning_effort,
-        env={"HOME": rollout.agent_home, **config.agent_env, **role.env},
+        env={"HOME": home, **rollout.worlds.agent_env(), **config.agent_env, **role.env},
         options={**config.agent_options, **role.options},
-        mcp_servers=rollout.plan.task.environment.mcp_servers,
+        mcp_servers=rollout.worlds.mcp_servers(),
         permissions=config.permissions,
         auth=native_option(role.agent, spec, rollout.host.env) if native else None,
         web_tools=(network or rollout.plan.task.environment.network).mode == "public",
@@ -143,6 +164,8 @@ def _session_context(rollout: Rollout, context: AgentContext, emit: Any) -> Sess
 
 
 def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: AgentContext, emit: Any) -> AcpOptions:
+    from benchflow_core.acp import AcpOptions
+
     idle = live.role.idle_timeout_sec
     return AcpOptions(
         cwd=context.workdir,
@@ -150,9 +173,10 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
         spec=live.agent.spec,
         mcp_servers=context.mcp_servers if live.agent.spec.mcp == "acp" else (),
         permissions=_permissions(rollout, context),
-        elicit=rollout.config.user.on_ask if rollout.config.user else None,
+        elicit=_elicit(rollout),
         model=context.model,
         effort=context.effort,
+        load_session=rollout.loads.get(live.role.name),
         auth_method=context.auth.acp_method if context.auth else None,
         stderr_log=rollout.record.dir.agent_log(live.agent.name),
         handshake_timeout=live.agent.spec.handshake_timeout,
@@ -164,13 +188,30 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
 
 def _permissions(rollout: Rollout, context: AgentContext) -> Any:
     """A simulated user is asked first; where it has no opinion, the policy of the config decides."""
-    user = rollout.config.user
-    if user is None or context.permissions == "ask":
-        return context.permissions
-    policy = context.permissions
+    user, policy = rollout.config.user, context.permissions
+    if user is None:
+        return policy
+
+    from benchflow_core.acp.permissions import choose_option
 
     async def ask(request: Mapping[str, Any]) -> str | None:
-        return await user.on_permission(request) or choose_option(policy, request.get("options"))
+        said = await rollout.patience.answer("on_permission", user.on_permission(request))
+        return said or choose_option(policy, request.get("options"))
+
+    return ask
+
+
+def _elicit(rollout: Rollout) -> Any:
+    """An agent's questions for more information go to the simulated user."""
+    user = rollout.config.user
+    if user is None:
+        return None
+
+    async def ask(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        said = await rollout.patience.answer("on_ask", user.on_ask(request))
+        if said is not None and not isinstance(said, Mapping):
+            raise ConfigurationError(f"the user's on_ask() gave {said!r}, neither a mapping nor None.")
+        return said
 
     return ask
 

@@ -173,7 +173,7 @@ def _captured(data: Mapping[str, Any]) -> Captured:
 
 
 def _image(data: Mapping[str, Any]) -> ImageRef:
-    return ImageRef(**{**data, "notices": tuple(data["notices"])})
+    return ImageRef(**{**data, "notices": tuple(data["notices"]), "main": tuple(data.get("main", ()))})
 
 
 # --- boxes whose snapshot exists already --------------------------------------------------------------------

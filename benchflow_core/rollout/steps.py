@@ -55,7 +55,8 @@ async def _one(rollout: Rollout, step: Step) -> Rewards | None:
         entry["rewards"] = await rollout.verify()
         entry["verifier_error"] = rollout.result.verifier_error_info
     else:
-        await rollout.keeper.capture()
+        if await rollout.keeper.capture() is not None:
+            await rollout.worlds.hand_over(folder / "world" / "state")
     return entry["rewards"]  # type: ignore[no-any-return]
 
 

@@ -46,7 +46,8 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
     if failure := await rollout.models.turn_failure(live):
         raise failure
     finish.add_usage(rollout, role, usage)
-    return TurnRecord(scene, role, number, prompt, outcome, _Slice(record, before, number), used, usage)
+    spent = await rollout.models.turn_usage(role) or usage
+    return TurnRecord(scene, role, number, prompt, outcome, _Slice(record, before, number), used, spent)
 
 
 class _Slice(Sequence[Mapping[str, Any]]):

@@ -53,6 +53,7 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
     if (kept := await rollout.keeper.capture()) is not None:
         provider, box = held(request.provider, request.sandbox, kept)
         request = replace(request, provider=provider, sandbox=box)
+    request = replace(request, world=await rollout.worlds.hand_over(target.parent / "world" / "state"))
     verdict = await verify(request)
     rollout.host.redactor.tree(target)
     if verdict.error is not None and not rollout.plan.task.path.is_dir():
@@ -93,7 +94,8 @@ async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
     target = rollout.host.work_dir / f"{rollout.name}-soft-{rollout.turn}"
     await rollout.logins.withdraw(forget=False)
     try:
-        verdict = await soft_verify(verify_request(rollout, target))
+        world = await rollout.worlds.hand_over(target / "world")
+        verdict = await soft_verify(replace(verify_request(rollout, target / "verifier"), world=world))
     finally:
         await rollout.logins.restore()
     rollout.record.event("soft_verify_finished", {"rewards": verdict.rewards, "error": verdict.error})

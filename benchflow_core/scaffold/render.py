@@ -15,8 +15,17 @@ __all__ = ["TEMPLATES", "render", "variables"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
 
-NEEDED_BY_TESTS: Final = {"agent": ("benchflow-sandbox-local",), "verifier": ("benchflow-sandbox-local",)}
-"""The conformance suites of these kinds run in a box."""
+NEEDED_BY_TESTS: Final = {
+    "agent": ("benchflow-sandbox-local",),
+    "verifier": ("benchflow-sandbox-local",),
+    "executor": (
+        "benchflow-adapter-harbor",
+        "benchflow-agent-oracle",
+        "benchflow-sandbox-local",
+        "benchflow-verifier-script",
+    ),
+}
+"""The conformance suites of these kinds run in a box; that of executors runs whole rollouts."""
 
 IN_PACKAGE: Final = (".py", ".typed")
 """Endings of files that go into the import package, as folders do; `test_*.py` go to `tests/`, the rest to the root."""

@@ -8,7 +8,7 @@ from benchflow_core.contracts.sources import Fetched, SourceRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, PluginError
 from benchflow_core.plugins import Loaded, registry
 
-__all__ = ["fetch_source"]
+__all__ = ["fetch_source", "refuse_unserved"]
 
 
 def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, cache: Path) -> Fetched:
@@ -28,15 +28,30 @@ def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, c
     return fetched
 
 
-def _source_of(uri: str) -> Loaded:
-    sources = sorted(registry().all("source"), key=lambda source: (source.spec.rank, source.name))
-    for source in sources:
+def refuse_unserved(uri: str, what: str, package: str) -> None:
+    """A kind of address that only a package of its own can serve."""
+    if _find(uri) is None:
+        raise ConfigurationError(f"no installed source serves {what}.", remedy=f"Try: pip install {package}")
+
+
+def _find(uri: str) -> Loaded | None:
+    for source in _sources():
         try:
             if source.spec.matches(uri):
                 return source
         except Exception as error:
             raise _defect(source, "matches", uri, error) from error
-    have = "; ".join(f"{source.name}: {source.spec.summary}" for source in sources)
+    return None
+
+
+def _sources() -> list[Loaded]:
+    return sorted(registry().all("source"), key=lambda source: (source.spec.rank, source.name))
+
+
+def _source_of(uri: str) -> Loaded:
+    if (found := _find(uri)) is not None:
+        return found
+    have = "; ".join(f"{source.name}: {source.spec.summary}" for source in _sources())
     raise ConfigurationError(
         f"no installed source serves '{uri}'.",
         remedy=f"Installed: {have}." if have else "None is installed. Try: pip install benchflow",

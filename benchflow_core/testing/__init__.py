@@ -24,12 +24,12 @@ import pytest
 if TYPE_CHECKING:
     from benchflow_core.testing.adapter import AdapterConformance
     from benchflow_core.testing.agent import AgentConformance
+    from benchflow_core.testing.executor import ExecutorConformance
     from benchflow_core.testing.gateway import GatewayConformance
     from benchflow_core.testing.kinds import (
         CommandConformance,
         DriverConformance,
         EnvironmentConformance,
-        ExecutorConformance,
         ExporterConformance,
         ObserverConformance,
         ServiceConformance,
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 _HOME = {
     "adapter": "AdapterConformance",
     "agent": "AgentConformance",
+    "executor": "ExecutorConformance",
     "gateway": "GatewayConformance",
-    "kinds": "CommandConformance DriverConformance EnvironmentConformance ExecutorConformance ExporterConformance "
+    "kinds": "CommandConformance DriverConformance EnvironmentConformance ExporterConformance "
     "ObserverConformance ServiceConformance SourceConformance",
     "plugin": "PluginConformance",
     "sandbox": "SandboxConformance",

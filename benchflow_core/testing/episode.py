@@ -49,6 +49,10 @@ class RecordedEpisode:
     def workdir(self) -> str:
         return "/app"
 
+    @property
+    def user(self) -> str | None:
+        return None
+
     async def prompt(
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
     ) -> TurnRecord:

@@ -6,7 +6,6 @@ import secrets
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.verify import texts
@@ -14,20 +13,19 @@ from benchflow_core.verify.boxes import Ready
 from benchflow_core.verify.capture import Captured
 from benchflow_core.verify.contents import put_text, read_text
 from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.ground import name_of
+from benchflow_core.verify.ground import ACCOUNTS, name_of
 from benchflow_core.verify.guards import Knowledge, concerns_python, guard_line, lay_out
 from benchflow_core.verify.ready import find_places, make_ready, relink
+from benchflow_core.verify.repositories import SYSTEM_CONFIG, user_configs
 from benchflow_core.verify.shadows import LIBRARY_FOLDERS, shadowing
 
 __all__ = ["arrange"]
-
-_SYSTEM_GIT: Final = "/etc/gitconfig"
 
 
 async def arrange(state: Captured, ready: Ready, *, network: bool) -> None:
     """Everything that has to be done in the box; `network`: can it reach anything outside?"""
     box, plan = ready.box, state.plan
-    orders = [f"plain {path}" for path in plan.setuid]
+    orders = [*(f"plain {path}" for path in plan.setuid), *(f"bare {path}" for path in plan.executables)]
     orders += [f"remove {path}" for path in await _shadowing(state, box, ready.findings)]
     await _write_back(state, box, ready.findings, network=network)
     images = await _image_configs(state, box)
@@ -75,8 +73,14 @@ async def _write_back(state: Captured, box: Sandbox, findings: list[Finding], *,
         await put_text(box, "/etc/hosts", text)
         why = "public names are looked up outside the box"
         findings += [Finding("tool-config", f"/etc/hosts: {name}", "set-aside", why) for name in left_out]
+    if found.accounts is not None:
+        image, own = await read_text(box, ACCOUNTS) or "", {"root", state.ground.user}
+        text, changed = texts.harmless_accounts(found.accounts, image, own)
+        await put_text(box, ACCOUNTS, text)
+        why = "the verifier's own account has the image's home and shell"
+        findings += [Finding("tool-config", f"{ACCOUNTS}: {name}", "put-back", why) for name in changed]
     for path, text in found.git.items():
-        if _in_repository(path):
+        if path not in _steered(state):
             await put_text(box, path, text)
 
 
@@ -93,16 +97,16 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str]) 
     """Upload what the verifier's tools read in place of the agent's configuration; returns what is left to do there."""
     plan, found = state.plan, state.texts
     guarded = concerns_python(plan.agents) or bool(found.editable)
-    git = {path: text for path, text in found.git.items() if not _in_repository(path)}
+    git = {path: text for path, text in found.git.items() if path in _steered(state)}
     if not (guarded or plan.env or git):
         return []
     folder = f"/tmp/.benchflow-{secrets.token_hex(8)}"
     names = {path: f"{number}-{name_of(path)}" for number, path in enumerate(images)}
     copies = {name: images[path] for path, name in names.items()}
     env = {name: value.format(folder=folder) for name, value in plan.env.items()}
-    for variable, paths in (("SYSTEM", {_SYSTEM_GIT}), ("GLOBAL", git.keys() - {_SYSTEM_GIT})):
-        if text := "\n".join(git[path] for path in sorted(paths & git.keys())):
-            copies[f"git-{variable.lower()}"] = text
+    for variable, paths in (("SYSTEM", {SYSTEM_CONFIG}), ("GLOBAL", git.keys() - {SYSTEM_CONFIG})):
+        if found_here := sorted(paths & git.keys()):
+            copies[f"git-{variable.lower()}"] = "\n".join(git[path] for path in found_here)
             env[f"GIT_CONFIG_{variable}"] = f"{folder}/git-{variable.lower()}"
     knowledge = None
     if guarded:
@@ -118,5 +122,6 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str]) 
     return [*orders, f"open {folder}/seen", f"python {guard_line(folder)}"] if guarded else orders
 
 
-def _in_repository(path: str) -> bool:
-    return "/.git/" in path
+def _steered(state: Captured) -> tuple[str, ...]:
+    """Configurations that git can be told to read elsewhere; those of repositories it cannot."""
+    return SYSTEM_CONFIG, *user_configs(state.ground.home)

@@ -12,9 +12,16 @@ __all__ = ["AuthorText"]
 
 _FILES: Final = 400
 _FILE_BYTES: Final = 512 * 1024
-_INSTALL = re.compile(r"\b(?:pip[0-9.]*|pipx|uv\s+pip|uv\s+tool)\s+install\b([^\n;&|]*)")
-_BACKGROUND = re.compile(r"\bpopen\(|\bnohup\b|\bcreate_subprocess_|[^&]&\s*$", re.MULTILINE)
+_INSTALL = re.compile(r"\b(?:(?:pip[0-9.]*|pipx|uv\s+pip|uv\s+tool)\s+install|(?:uv|poetry|pdm)\s+add)\b([^\n;&|]*)")
+_WITH = re.compile(r"\s(?:--with|-w|--from)[\s=]+(\S+)")
+_BACKGROUND = re.compile(
+    r"\bpopen\(|\bnohup\b|\bcreate_subprocess_|[^&]&\s*$|\bserve_forever\b|--?daemon|\bctl\w*\s+.*\bstart\b"
+    r"|\bservice\s+\S+\s+(?:re)?start\b|\bsystemctl\s+(?:re)?start\b",
+    re.MULTILINE,
+)
 _SYSTEM_INSTALL = re.compile(r"\b(?:apt-get|apt|apk|yum|dnf|microdnf|zypper)\s[^\n;&|]*(?:install|add)\b([^\n;&|]*)")
+_SOURCE = re.compile(r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:source|\.)[ \t]+([^\s;&|)]+)", re.MULTILINE)
+_LOGIN = re.compile(r"\b(?:bash|sh|zsh|ksh)\s+(?:-\w+\s+)*-\w*[li]|--login\b|\bsu\s+(?:-\s|-l\b|--login)|\bsudo\s+-i")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 """What pytest brings along: whoever installs pytest means these too."""
@@ -39,11 +46,22 @@ class AuthorText:
     @cached_property
     def installs(self) -> frozenset[str]:
         """Python distributions that the tests install for themselves, by normalised name."""
-        names: set[str] = set()
-        for match in _INSTALL.finditer(self._tests):
-            words = match[1].replace('"', " ").replace("'", " ").split()
-            names |= {normal(found[0]) for word in words if (found := _NAME.match(word))}
+        text = re.sub(r"[\"',\[\]]+", " ", self._tests)
+        words = [word for match in _INSTALL.finditer(text) for word in match[1].split()]
+        words += [match[1] for match in _WITH.finditer(text)]
+        words += [line for text in _texts(self._folders, "*requirements*.txt") for line in text.splitlines()]
+        names = {normal(found[0]) for word in words if (found := _NAME.match(word))}
         return frozenset(names | (set(_TEST_RUNNER) if "pytest" in names else set()))
+
+    @cached_property
+    def sourced(self) -> frozenset[str]:
+        """Files that the tests take into their own shell; `~` is the verifier's home."""
+        words = (match[1].strip("\"'") for match in _SOURCE.finditer(self._written))
+        return frozenset(re.sub(r"^\$\{?HOME\}?(?=/)", "~", word) for word in words)
+
+    @cached_property
+    def starts_login_shells(self) -> bool:
+        return _LOGIN.search(self._tests) is not None
 
     def tests_serve(self, port: int) -> bool:
         """Do the tests start servers themselves, on this port too, of which the instruction says nothing?"""
@@ -51,6 +69,13 @@ class AuthorText:
         if not named.search(self._tests) or named.search(self._instruction):
             return False
         return _BACKGROUND.search(self._tests) is not None
+
+    def means_server(self, *names: str) -> bool:
+        """Does the instruction name one of these, or a test that starts no server itself?"""
+        instruction = self._instruction.lower()
+        if any(name.lower() in instruction for name in names):
+            return True
+        return any(name.lower() in self._tests for name in names) and _BACKGROUND.search(self._tests) is None
 
     def tests_install(self, command: str) -> bool:
         """Does a test install a package of this name with the distribution's package manager?"""
@@ -69,7 +94,11 @@ class AuthorText:
 
     @cached_property
     def _tests(self) -> str:
-        return "\n".join(_texts(self._folders)).replace("\\\n", " ").lower()
+        return self._written.lower()
+
+    @cached_property
+    def _written(self) -> str:
+        return "\n".join(_texts(self._folders)).replace("\\\n", " ")
 
     @cached_property
     def _all(self) -> str:
@@ -85,8 +114,8 @@ def _word(word: str, text: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(word.lower())}(?![\w-])", text) is not None
 
 
-def _texts(folders: Sequence[Path]) -> Iterator[str]:
-    paths = (path for folder in folders for path in sorted(folder.rglob("*")))
+def _texts(folders: Sequence[Path], names: str = "*") -> Iterator[str]:
+    paths = (path for folder in folders for path in sorted(folder.rglob(names)))
     for _, path in zip(range(_FILES), paths, strict=False):
         if path.is_file():
             with path.open("rb") as file:

@@ -14,13 +14,16 @@ from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.boxes import verifier_home
 from benchflow_core.verify.contents import read_bytes, read_text
 from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.ground import DEFAULT_PATH, Ground, parent_of
+from benchflow_core.verify.gitconfig import harmless_git_config
+from benchflow_core.verify.ground import ACCOUNTS, DEFAULT_PATH, Ground, parent_of
 from benchflow_core.verify.origin import Plan, classify
 from benchflow_core.verify.request import VerifyRequest
+from benchflow_core.world.sockets import listening_sockets
 
 __all__ = ["Captured", "Texts", "author_text", "capture"]
 
 _MOST = 50
+_MOST_REPOSITORIES = 200
 _PROVIDED_BYTES = 1024 * 1024
 
 
@@ -33,6 +36,7 @@ class Texts:
     configs: dict[str, bytes] = field(default_factory=dict)
     git: dict[str, str] = field(default_factory=dict)
     hosts: str | None = None
+    accounts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class Captured:
     plan: Plan
     texts: Texts
     ports: list[int]
+    sockets: list[str]
     findings: list[Finding]
 
 
@@ -50,8 +55,10 @@ async def capture(request: VerifyRequest) -> Captured:
     findings: list[Finding] = []
     author = author_text(request)
     ports: list[int] = []
+    sockets: list[str] = []
     if Capability.PORTS in request.capabilities:
-        ports = _to_forward(await request.sandbox.listening(), author, findings)
+        sockets = await listening_sockets(request.sandbox, author.means_server)
+        ports = _to_forward(await _agents_ports(request), author, findings)
     snapshot = await request.sandbox.snapshot(f"verify-{secrets.token_hex(4)}")
     try:
         if snapshot.changes is None:
@@ -59,17 +66,23 @@ async def capture(request: VerifyRequest) -> Captured:
         ground = await _ground(request, author, snapshot.changes)
         plan = classify(snapshot.changes, ground)
         findings += plan.findings
-        found = await _read_texts(request.sandbox, plan, findings)
+        found = await _read_texts(request.sandbox, plan, author, findings)
     except BaseException:
         await request.provider.forget(snapshot)
         raise
-    return Captured(snapshot, ground, plan, found, ports, findings)
+    return Captured(snapshot, ground, plan, found, ports, sockets, findings)
 
 
 def author_text(request: VerifyRequest) -> AuthorText:
     step = request.step.instruction if request.step else ""
     instruction = f"{request.task.instruction}\n{step}"
     return AuthorText(instruction, request.settings.tests, request.settings.script)
+
+
+async def _agents_ports(request: VerifyRequest) -> list[int]:
+    """The world's own ports come from the world: what an agent serves there instead is not carried over."""
+    worlds = request.world.ports if request.world else ()
+    return [port for port in await request.sandbox.listening() if port not in worlds]
 
 
 def _to_forward(ports: Sequence[int], author: AuthorText, findings: list[Finding]) -> list[int]:
@@ -92,6 +105,7 @@ async def _ground(request: VerifyRequest, author: AuthorText, changes: Sequence[
         keep=settings.keep_changes,
         python_path=_split(env.get("PYTHONPATH", "")),
         library_path=_split(env.get("LD_LIBRARY_PATH", "")),
+        user=(request.user or "root").partition(":")[0],
         provided=frozenset(await _provided(request, changes)),
     )
 
@@ -113,20 +127,27 @@ async def _provided(request: VerifyRequest, changes: Sequence[Change]) -> list[s
     return same
 
 
-async def _read_texts(box: Sandbox, plan: Plan, findings: list[Finding]) -> Texts:
+async def _read_texts(box: Sandbox, plan: Plan, author: AuthorText, findings: list[Finding]) -> Texts:
     found = Texts()
     for path in plan.path_files[:_MOST]:
         await _read_path_file(box, path, found, findings)
     for path in plan.configs[:_MOST]:
         found.configs[path] = await read_bytes(box, path) or b""
-    for path in plan.git_configs[:_MOST]:
-        text, left_out = texts.harmless_git_config(await read_text(box, path) or "")
+    for number, path in enumerate(dict.fromkeys(plan.git_configs)):
+        config = await read_text(box, path) if number < _MOST_REPOSITORIES else None
+        if config is None:
+            plan.revert[path] = None
+            findings.append(Finding("git-config", path, "set-aside", "there is too much of it to be read"))
+            continue
+        text, left_out = harmless_git_config(config, author.says)
         if left_out:
             found.git[path] = text
             why = f"{', '.join(sorted(set(left_out)))} would run programs or lead elsewhere in the verifier's git"
             findings.append(Finding("git-config", path, "disarmed", why))
     if plan.hosts:
         found.hosts = await read_text(box, "/etc/hosts")
+    if plan.accounts:
+        found.accounts = await read_text(box, ACCOUNTS)
     return found
 
 

@@ -10,8 +10,9 @@ from benchflow_core.verify.arrange import arrange
 from benchflow_core.verify.boxes import Ready, pinned_env
 from benchflow_core.verify.capture import Captured, capture
 from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.ports import forwarded
 from benchflow_core.verify.request import VerifyRequest
+from benchflow_core.world.forward import forwarded
+from benchflow_core.world.sockets import shown_sockets
 
 __all__ = ["FreshBox"]
 
@@ -46,7 +47,8 @@ class FreshBox:
                 why = "the sandbox cannot show a port of one box in another"
                 lost = [port for port in state.ports if port not in ports]
                 ready.findings += [Finding("port-not-forwarded", f"tcp/{port}", "noted", why) for port in lost]
-                yield ready
+                async with shown_sockets(request.sandbox, box, state.sockets, request.image.runtimes):
+                    yield ready
         finally:
             await box.stop()
 

@@ -8,9 +8,10 @@ from typing import Final
 
 from benchflow_core.verify.author import AuthorText
 
-__all__ = ["DEFAULT_PATH", "SYSTEM", "Ground", "ancestors", "name_of", "parent_of", "under"]
+__all__ = ["ACCOUNTS", "DEFAULT_PATH", "SYSTEM", "Ground", "ancestors", "name_of", "parent_of", "under"]
 
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+ACCOUNTS: Final = "/etc/passwd"
 SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix")
 """Where images keep programs and libraries."""
 _HOME_COMMANDS: Final = ".local/bin"
@@ -56,6 +57,8 @@ class Ground:
     """The image's own PYTHONPATH."""
     library_path: tuple[str, ...] = ()
     """The image's own LD_LIBRARY_PATH."""
+    user: str = "root"
+    """The verifier's, by name."""
     provided: frozenset[str] = frozenset()
     """Files that the task itself laid into the box after it started: not the agent's."""
 

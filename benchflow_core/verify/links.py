@@ -14,6 +14,9 @@ __all__ = ["leads_to_tests", "links_of", "other_names"]
 _STEPS: Final = 200
 _SELF = re.compile(r"^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
 _SOLUTION: Final = "/solution"
+_DEVICES: Final = {"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0"}
+_OPENED = re.compile(r"^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/fd(?:$|/(?![12]$))")
+"""What the reader itself has open; its two outputs are where honest programs send their logs."""
 
 
 def links_of(changes: Sequence[Change]) -> dict[str, str]:
@@ -24,7 +27,9 @@ def links_of(changes: Sequence[Change]) -> dict[str, str]:
 def leads_to_tests(path: str, links: Mapping[str, str], ground: Ground) -> bool:
     """Would it show the verifier's own files, or the solution, under a name of the agent's?"""
     end = _resolve(path, links, ground)
-    return any(under(end, folder) for folder in (ground.tests, ground.logs, _SOLUTION))
+    return _OPENED.match(end) is not None or any(
+        under(end, folder) for folder in (ground.tests, ground.logs, _SOLUTION)
+    )
 
 
 def other_names(links: Mapping[str, str], ground: Ground) -> dict[str, list[str]]:
@@ -51,7 +56,7 @@ def _resolve(path: str, links: Mapping[str, str], ground: Ground) -> str:
         here = parent_of(here) if part == ".." else f"{here.rstrip('/')}/{part}"
         if found := _SELF.match(here):
             here = "/" if found[1] == "root" else ground.workdir
-        elif target := links.get(here):
+        elif target := links.get(here) or _DEVICES.get(here):
             rest = [piece for piece in target.split("/") if piece] + rest
             here = "/" if target.startswith("/") else parent_of(here)
     return here

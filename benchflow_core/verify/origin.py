@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding
-from benchflow_core.verify.ground import Ground, ancestors, name_of, parent_of, under
+from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
 from benchflow_core.verify.links import leads_to_tests, links_of, other_names
 from benchflow_core.verify.programs import Package, package_of, program
+from benchflow_core.verify.repositories import Repositories
 from benchflow_core.verify.shadows import (
     DISTRIBUTION,
     brought_by_tests,
@@ -22,19 +23,28 @@ from benchflow_core.verify.shadows import (
     may_shadow_library,
     module_twins,
 )
-from benchflow_core.verify.startup import is_path_file, starts_by_itself, tests_config
+from benchflow_core.verify.startup import is_login_file, is_path_file, starts_by_itself, tests_config
 from benchflow_core.verify.steering import steering
 
 __all__ = ["Plan", "classify"]
 
 _CACHED = re.compile(r"^(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc$")
 _METADATA = re.compile(r"^(.+?)-[^-/]+\.(?:dist|egg)-info$")
-_GIT_CONFIG = re.compile(r"/\.git/(?:config|config\.worktree|modules/.*/config)$|^/etc/gitconfig$")
-_GIT_HOOK = re.compile(r"^(.*\.git(?:/modules/.+)?)/hooks/(?:[a-z]+-[a-z-]+|update)$")
 _PACKAGE_DATABASE = re.compile(r"^/var/lib/(?:dpkg|rpm)/|^/lib/apk/db/")
 _PACKAGE_SOURCE = re.compile(r"^/(?:opt|usr|var)/.*(?:\.whl|/simple/[^/]+/[^/]+)$")
 _CONFIGS = ("pyproject.toml", "tox.ini", "setup.cfg")
 _BROUGHT = "the tests bring this tool themselves"
+_ACCOUNTS = (ACCOUNTS, "/etc/group", "/etc/shadow")
+_MEANS_ACCOUNTS = (
+    "chsh",
+    "usermod",
+    "login shell",
+    "root's shell",
+    "shell of root",
+    "root's home",
+    "^root:",
+    "root:x:0",
+)
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
 
 
@@ -53,12 +63,16 @@ class Plan:
     modules: dict[str, list[str]] = field(default_factory=dict)
     """Additions to a Python's own library, and the modules they would hide if these are there."""
     setuid: list[str] = field(default_factory=list)
+    executables: list[str] = field(default_factory=list)
+    """They may have capabilities, which no list of changes shows."""
     path_files: list[str] = field(default_factory=list)
     """`.pth` files, reverted: their paths are to be written back."""
     configs: list[str] = field(default_factory=list)
     """Reverted files whose pytest section is the image's; the agent's version is to be written back."""
     git_configs: list[str] = field(default_factory=list)
     hosts: bool = False
+    accounts: bool = False
+    """Reverted; the agent's are to be written back, but for those that the verifier uses itself."""
     relink: bool = False
     """The loader's cache was made anew: is everything of the image still found where it was?"""
     agents: list[Change] = field(default_factory=list)
@@ -86,7 +100,8 @@ def classify(changes: Sequence[Change], ground: Ground) -> Plan:
     _bytecode(agents, plan)
     written_back = set(plan.configs)
     plan.agents = [c for c in agents if c.kind != "deleted" and (c.path in written_back or not plan.reverts(c.path))]
-    for questions in (plan.commands, plan.libraries, plan.setuid, plan.git_configs):
+    _sourced(ground, plan)
+    for questions in (plan.commands, plan.libraries, plan.setuid, plan.executables, plan.git_configs):
         questions[:] = [path for path in questions if not plan.reverts(path)]
     return plan
 
@@ -99,6 +114,7 @@ class _Rules:
         self.added_folders = {c.path for c in changes if c.kind == "added" and c.type == "dir"}
         self.links = links_of(changes)
         self.names = other_names(self.links, ground)
+        self.git = Repositories(changes, ground, self.added_folders)
         self.own_nss = any(c.kind == "added" and name_of(c.path).startswith("libnss_") for c in changes)
 
     def apply(self, change: Change) -> bool:
@@ -129,6 +145,8 @@ class _Rules:
                     return True
                 if folder != path and may_shadow_command(shown, self.ground):
                     self.plan.commands.append(path)
+                if self.git.is_config(shown):
+                    self.plan.git_configs.append(path)
         return False
 
     def _unasked(self, change: Change) -> bool:
@@ -146,7 +164,7 @@ class _Rules:
             plan.undo(change, "link-to-tests", "it would show the verifier's own files as the agent's")
         elif path == "/etc/nsswitch.conf" and self.own_nss:
             plan.undo(change, "loader-hook", "it makes programs load a library that the agent added")
-        elif (hook := _GIT_HOOK.match(path)) and change.kind != "deleted" and not self._is_work(hook[1]):
+        elif self.git.is_foreign_hook(change):
             plan.undo(change, "git-hook", "the verifier's git would run it in a repository that came with the image")
         else:
             return False
@@ -174,6 +192,13 @@ class _Rules:
             plan.revert[path] = None
             plan.hosts = True
             return True
+        if path in _ACCOUNTS and (change.kind == "deleted" or change.type != "file"):
+            plan.undo(change, "tool-config", "without this file no program finds its user")
+            return True
+        if path == ACCOUNTS and not self.ground.author.says(*_MEANS_ACCOUNTS):
+            plan.revert[path] = None
+            plan.accounts = True
+            return True
         steer = steering(change, self.ground)
         if steer is None:
             return False
@@ -187,7 +212,9 @@ class _Rules:
 
     def _ask(self, change: Change) -> None:
         """Note what the box has to be asked, or what has to be done in it."""
-        path, plan, home = change.path, self.plan, self.ground.home
+        path, plan = change.path, self.plan
+        if self.git.is_config(change):
+            plan.git_configs.append(path)
         if _UNWRITABLE.search(path):
             return  # what is done in the box is ordered line by line
         if may_shadow_command(change, self.ground):
@@ -198,29 +225,27 @@ class _Rules:
             plan.modules[path] = twins
         if change.type != "file" or change.kind == "deleted":
             return
+        if change.mode & 0o111 and not self.ground.author.says("setcap", "getcap", "cap_", "capabilit"):
+            plan.executables.append(path)
         if change.mode & 0o6000:
             plan.setuid.append(path)
             plan.findings.append(Finding("setuid", path, "disarmed", "what the agent added gives no rights"))
         if change.kind == "modified" and name_of(path) in _CONFIGS:
             plan.revert[path] = None
             plan.configs.append(path)
-        if _GIT_CONFIG.search(path) or path in (f"{home}/.gitconfig", f"{home}/.config/git/config"):
-            plan.git_configs.append(path)
 
     def _in_image_folder(self, path: str) -> bool:
         if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):
             return False
         return not any(folder in self.added_folders for folder in ancestors(path))
 
-    def _is_work(self, repository: str) -> bool:
-        """A hook in a repository that the agent made is its work; so is one where the task speaks of hooks."""
-        return repository in self.added_folders or self.ground.author.says("hook")
-
 
 def _own_folders(changes: Sequence[Change], ground: Ground, plan: Plan) -> None:
     """`/tests` and the verifier's log folder are new: what the agent has there, or in their way, goes."""
     for change in changes:
         for target in (ground.tests, ground.logs):
+            if change.path == ground.logs and change.type == "dir":
+                continue  # made anew in the box
             if under(change.path, target):
                 plan.revert[change.path] = None
                 if change.path != target or change.type != "dir":
@@ -283,3 +308,12 @@ def _bytecode(changes: Sequence[Change], plan: Plan) -> None:
         found = _CACHED.match(change.path) if change.kind != "deleted" else None
         if found and f"{found[1]}/{found[2]}.py" not in own and not plan.reverts(change.path):
             plan.undo(change, "bytecode", "a compiled copy of a module that is not the agent's")
+
+
+def _sourced(ground: Ground, plan: Plan) -> None:
+    """Shell code of the agent's that the tests take into their own shell, or that a login shell of theirs reads."""
+    sourced = {path.replace("~", ground.home, 1) for path in ground.author.sourced}
+    for change in plan.agents:
+        if change.path in sourced or (ground.author.starts_login_shells and is_login_file(change.path)):
+            why = "the tests' own shell reads it, where nothing is safe from it"
+            plan.findings.append(Finding("agent-code-in-verifier", change.path, "noted", why))

@@ -16,7 +16,7 @@ _FRESH_NEEDS: Final = (Capability.SNAPSHOT, Capability.CHANGES)
 def policies(task: Task, settings: VerifierSettings, capabilities: frozenset[str]) -> list[str]:
     """The isolation policies that task and sandbox allow, strongest first; never empty.
 
-    A policy that the task demands is the only one. Sidecars are no part of a snapshot: with them there is no `fresh`.
+    A policy that the task demands is the only one.
     """
     if settings.isolation is not None:
         return [settings.isolation]
@@ -50,6 +50,11 @@ def _why_not_fresh(task: Task, settings: VerifierSettings, capabilities: frozens
     missing = [str(c) for c in _FRESH_NEEDS if c not in capabilities]
     if missing:
         return f"the sandbox does not have {' and '.join(missing)}"
-    if task.environment.compose is not None or settings.service != "main":
-        return "the task has several services, and a snapshot holds only one"
+    if settings.service != "main":
+        return f"the verifier works in service '{settings.service}', and only main is captured"
+    if task.environment.compose is not None:
+        if Capability.SNAPSHOT_COMPOSE not in capabilities:
+            return "the task has several services, and a snapshot holds only one"
+        if task.environment.setup:
+            return "the task's setup commands run beside its services, and what they change would count as the agent's"
     return None

@@ -45,7 +45,7 @@ def program(change: Change, ground: Ground) -> str | None:
         return "a package's own script that came with the image"
     if _tool_in_home(change, ground):
         return "a tool that came with the image"
-    if change.type == "link" and change.was == "dir" and parent_of(path) == "/":
+    if path == "/etc" or (change.type == "link" and change.was == "dir" and parent_of(path) == "/"):
         return "a folder of the system that came with the image"
     if ground.in_work(path):
         return None

@@ -3,6 +3,7 @@ image's own programs are back in their places: its shell can be trusted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
@@ -33,12 +34,19 @@ for folder do
   mkdir -p "$folder" || exit 3
 done
 umask 022
+set --
+bare() {
+  [ $# = 0 ] || chown : "$@" 2>/dev/null || for file do
+    [ ! -e "$file" ] || chown "$(stat -c %u:%g "$file")" "$file" || exit 4
+  done
+}
 [ -d "$work" ] || { rm -f "$work"; mkdir -p "$work"; }
 while IFS= read -r line; do
   rest=${line#* }
   case $line in
     'remove '*) rm -rf "$rest" || exit 4 ;;
     'plain '*) chmod u-s,g-s "$rest" || exit 4 ;;
+    'bare '*) set -- "$@" "$rest"; [ $# -lt 200 ] || { bare "$@"; set --; } ;;
     'open '*) chmod 1777 "$rest" || exit 4 ;;
     'python '*)
       for site in /usr/lib/python3/dist-packages /usr/lib/python3*/site-packages /usr/lib64/python3*/site-packages \\
@@ -48,6 +56,7 @@ while IFS= read -r line; do
       done 2>/dev/null ;;
   esac
 done
+bare "$@"
 exit 0
 """
 _CACHE: Final = "/etc/ld.so.cache"
@@ -62,6 +71,7 @@ esac
 ldconfig -p
 """
 _ROUNDS: Final = 4
+_PROCESSOR = re.compile(r',? hwcap: "[^"]*"')
 
 
 async def find_places(box: Sandbox, names: Iterable[str], folders: Sequence[str]) -> list[str]:
@@ -112,7 +122,9 @@ async def relink(box: Sandbox, agents: Collection[str]) -> list[Finding]:
     findings: list[Finding] = []
     for _ in range(_ROUNDS):
         after = await _libraries(box, "again")
-        wrong = None if after is None else {after[k] for k in before if k in after and after[k] != before[k]}
+        wrong = (
+            None if after is None else {p for k, p in after.items() if before.get(_base(k), p) != p != before.get(k)}
+        )
         if not wrong:
             await _libraries(box, "image" if wrong is None else "done")
             return findings
@@ -136,6 +148,11 @@ async def _libraries(box: Sandbox, how: str) -> dict[str, str] | None:
         if arrow:
             found.setdefault(name, path)
     return found
+
+
+def _base(name: str) -> str:
+    """Without the processor that a library is for: the loader prefers such a one to the image's."""
+    return _PROCESSOR.sub("", name)
 
 
 def _no_shell(code: int, stderr: bytes) -> VerifierError:

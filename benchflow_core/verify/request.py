@@ -11,6 +11,7 @@ from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvide
 from benchflow_core.contracts.tasks import Rewards, Step, Task, VerifierSettings
 from benchflow_core.contracts.verifiers import TestOutcome, VerifierSpec
 from benchflow_core.errors import VerifierError
+from benchflow_core.world.handover import Handover
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint
@@ -44,6 +45,8 @@ class VerifyRequest:
     model: Callable[[str], Awaitable[ModelEndpoint]]
     workdir: str
     trajectory: Path | None = None
+    world: Handover | None = None
+    """What the verifier is told of the world the agent acted in."""
 
     @property
     def spec(self) -> VerifierSpec:

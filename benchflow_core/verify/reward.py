@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import stat
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,10 @@ __all__ = ["Output", "read_rewards"]
 
 REWARD_BYTES: Final = 1024 * 1024
 _LOGS: Final = DownloadLimits(max_bytes=256 * 1024 * 1024, max_entries=20_000, max_depth=32)
+_OWN: Final = """
+mine=$(id -u "$1") || exit 1
+cd "$2" && shift 2 && for name do [ "$(stat -c %u "$name")" != "$mine" ] || printf '%s\\n' "$name"; done
+"""
 _ONE: Final = DownloadLimits(max_bytes=REWARD_BYTES, max_entries=1, max_depth=1)
 
 
@@ -32,25 +36,37 @@ class Output:
     async def bring(self, wants: tuple[str, ...], target: Path) -> dict[str, str]:
         """Its contents, laid into `target`. Returns which of the wanted files could not be had, and why."""
         target.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".incoming-", dir=target) as staged:
-            incoming = Path(staged) / "logs"
-            refused = ""
-            try:
-                await self.box.download(self.folder, incoming, limits=_LOGS, service=self.service)
-            except FileNotFoundError:
-                return {}
-            except TransferRefused as error:
-                refused = error.message
-                shutil.rmtree(incoming, ignore_errors=True)
-                if not await self._is_folder():
-                    return dict.fromkeys(wants, f"{self.folder} is not a folder")
-            missing = [name for name in wants if not (incoming / name).exists()]
-            found = {name: await self._one(name, incoming, keep=bool(refused)) for name in missing}
-            if refused:
-                note = target / "verifier-output-left-behind.txt"
-                note.write_text(f"{self.folder}: {refused}\n", encoding="utf-8")
-            _lay_over(incoming, target)
-            return {name: why for name, why in found.items() if why}
+        incoming = target.with_name(f".incoming-{secrets.token_hex(4)}")
+        try:
+            return await self._bring(wants, incoming, target)
+        finally:
+            shutil.rmtree(incoming, ignore_errors=True)
+
+    async def _bring(self, wants: tuple[str, ...], incoming: Path, target: Path) -> dict[str, str]:
+        refused = ""
+        try:
+            await self.box.download(self.folder, incoming, limits=_LOGS, service=self.service)
+        except FileNotFoundError:
+            return {}
+        except TransferRefused as error:
+            refused = error.message
+            shutil.rmtree(incoming, ignore_errors=True)
+            if not await self._is_folder():
+                return dict.fromkeys(wants, f"{self.folder} is not a folder")
+        missing = [name for name in wants if not (incoming / name).exists()]
+        found = {name: await self._one(name, incoming, keep=bool(refused)) for name in missing}
+        if refused:
+            note = target / "verifier-output-left-behind.txt"
+            note.write_text(f"{self.folder}: {refused}\n", encoding="utf-8")
+        _lay_over(incoming, target)
+        return {name: why for name, why in found.items() if why}
+
+    async def written_by_others(self, names: Sequence[str], user: str | None) -> list[str]:
+        """Of several rewards, those that the verifier's own user did not write; none if it wrote none itself."""
+        argv = ("/bin/sh", "-c", _OWN, "sh", (user or "root").partition(":")[0], self.folder, *names)
+        done = await self.box.exec(argv, user="root", cwd="/", timeout=60, service=self.service)
+        own = done.stdout.decode("utf-8", "replace").splitlines()
+        return [name for name in names if name not in own] if own and done.exit_code == 0 else []
 
     async def _is_folder(self) -> bool:
         """A file below a link would be read through the link."""
@@ -59,17 +75,20 @@ class Output:
 
     async def _one(self, name: str, incoming: Path, *, keep: bool) -> str:
         """A single wanted file: brought if the whole folder was too much, else only asked why it did not come along."""
-        target = incoming / name if keep else incoming.parent / "alone"
+        target = incoming / name if keep else incoming.with_name(f"{incoming.name}-alone")
         try:
             await self.box.download(f"{self.folder}/{name}", target, limits=_ONE, service=self.service)
         except (FileNotFoundError, NotADirectoryError):
             return ""
         except TransferRefused as error:
             return error.message
+        finally:
+            if not keep:
+                _remove(target)
         return "" if keep and target.is_file() else "not a regular file"
 
 
-def read_rewards(folder: Path, wants: tuple[str, ...], exit_code: int, reasons: Mapping[str, str]) -> RewardFiles:
+def read_rewards(folder: Path, wants: Sequence[str], exit_code: int, reasons: Mapping[str, str]) -> RewardFiles:
     """What the task's dialect asked for, out of what was brought."""
     files: dict[str, bytes] = {}
     unreadable = dict(reasons)
@@ -90,10 +109,20 @@ def read_rewards(folder: Path, wants: tuple[str, ...], exit_code: int, reasons: 
 
 def _lay_over(source: Path, target: Path) -> None:
     """Move what came into a folder that may already hold files of ours; a name of theirs replaces one of ours."""
+    try:
+        target.rmdir()  # where it holds nothing yet; renaming over an empty folder waits for the disk
+        source.rename(target)
+        return
+    except OSError:
+        target.mkdir(exist_ok=True)
     for path in sorted(source.iterdir()) if source.is_dir() else ():
         place = target / path.name
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
+        _remove(place)
         path.rename(place)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

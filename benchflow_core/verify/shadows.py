@@ -27,11 +27,22 @@ LIBRARY_FOLDERS: Final = tuple(
     for prefix in ("", "/usr", "/usr/local")
     for folder in ("/lib", "/lib64", "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu")
 )
-_LIBRARY = re.compile(r"^(?:ld-|lib)[^/]*\.so(?:\.[0-9.]+)?$|^ld-linux")
+_LIBRARY = re.compile(r"^(?:ld-|lib)[^/]*\.(?:so(?:\.[0-9.]+)?|a)$|^ld-linux|^[a-zA-Z]*crt[^/]*\.o$")
+_PREFERRED: Final = "/glibc-hwcaps/"
+"""Below any folder of libraries: the loader looks there first."""
 _STANDARD = re.compile(r"/lib(?:64)?/python\d\.\d+/")
-_PERL_SITE = re.compile(r"^(/usr/local/(?:lib|share)).*/(5\.[\d.]+)/(?:[a-z0-9_]+-linux[^/]*/)?(.+\.p[ml])$")
-_HEADERS: Final = "/usr/local/include/"
+_PERL = re.compile(
+    r"^/usr/(?:local/(?:lib|share)/.*5\.[\d.]+/(?:[a-z0-9_]+-linux[^/]*/)?|share/perl5/|lib/[^/]+/perl5/5\.[\d.]+/)(.+\.p[ml])$"
+)
+"""Where Perl looks before the folders of its own library."""
+_PERL_VERSIONS: Final = tuple(f"5.{minor}" for minor in range(20, 48, 2))
+_MACHINES: Final = ("x86_64-linux-gnu", "aarch64-linux-gnu")
+_HEADER = re.compile(
+    r"^/usr/(?:local/include|lib/gcc/[^/]+/[^/]+/include|include/(?:c\+\+/[^/]+|[a-z0-9_]+-linux-gnu(?:/c\+\+/[^/]+)?))/(.+)$"
+)
 """Where compilers look before the image's own headers."""
+_COMPILER = re.compile(r"^/usr/(?:local/)?lib(?:exec)?/gcc/[^/]+/[^/]+$|^/usr/[^/]+-linux-gnu/bin$")
+"""Where compilers look for their tools before PATH."""
 _MODULE = re.compile(r"\.(?:py|pyc|so)$")
 DISTRIBUTION: Final = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")
 """Where a distribution's package manager installs, over whatever lies there."""
@@ -42,7 +53,8 @@ _BROUGHT = re.compile(r"curl|wget|git|uvx?|pip3?|pipx|pytest|python3?|node|npm|n
 
 def may_shadow_command(change: Change, ground: Ground) -> bool:
     """Added where commands are looked for, and could be run."""
-    if change.kind != "added" or parent_of(change.path) not in ground.command_folders():
+    folder = parent_of(change.path)
+    if change.kind != "added" or not (folder in ground.command_folders() or _COMPILER.match(folder)):
         return False
     return change.type == "link" or (change.type == "file" and bool(change.mode & 0o111))
 
@@ -52,7 +64,7 @@ def may_shadow_library(change: Change, ground: Ground, added_folders: Collection
     folder = parent_of(change.path)
     if change.kind != "added" or change.type == "dir" or not _LIBRARY.match(name_of(change.path)):
         return False
-    if folder in ground.library_path:
+    if folder in ground.library_path or _PREFERRED in change.path:
         return True
     return folder not in added_folders and not ground.in_work(change.path) and "-packages/" not in change.path
 
@@ -61,11 +73,11 @@ def module_twins(change: Change) -> list[str]:
     """Where the modules would be that this addition hides from an interpreter or compiler; nothing if it cannot."""
     if change.kind != "added":
         return []
-    if perl := _PERL_SITE.match(change.path):
-        return _perl_twins(perl[1], perl[2], perl[3])
-    if change.path.startswith(_HEADERS):
-        rest = change.path.removeprefix(_HEADERS)
-        return [f"/usr/include/{machine}{rest}" for machine in ("", "x86_64-linux-gnu/", "aarch64-linux-gnu/")]
+    if perl := _PERL.match(change.path):
+        return [twin for twin in _perl_twins(perl[1]) if twin != change.path]
+    if header := _HEADER.match(change.path):
+        twins = [f"/usr/include/{header[1]}", *(f"/usr/include/{machine}/{header[1]}" for machine in _MACHINES)]
+        return [twin for twin in twins if twin != change.path]
     if not _STANDARD.search(change.path) or "-packages" in change.path:
         return []
     name = name_of(change.path)
@@ -75,18 +87,20 @@ def module_twins(change: Change) -> list[str]:
     return [twin for twin in (f"{base}.py", f"{base}/__init__.py") if twin != change.path]
 
 
-def _perl_twins(root: str, version: str, module: str) -> list[str]:
-    """Perl looks into its site folders first."""
-    short = ".".join(version.split(".")[:2])
-    folders = ["/usr/share/perl5", f"/usr/share/perl/{version}", f"/usr/share/perl/{short}", f"{root}/perl5/{version}"]
-    for machine in ("x86_64-linux-gnu", "aarch64-linux-gnu"):
-        folders += [f"/usr/lib/{machine}/perl{kind}" for kind in (f"/{short}", f"5/{short}", "-base")]
+def _perl_twins(module: str) -> list[str]:
+    """Perl's own library comes last; what a distribution adds to it, just before."""
+    folders = ["/usr/share/perl5", *(f"/usr/lib/{machine}/perl-base" for machine in _MACHINES)]
+    for version in _PERL_VERSIONS:
+        folders += [f"/usr/share/perl/{version}", f"/usr/local/lib/perl5/{version}"]
+        folders += [f"/usr/lib/{machine}/perl{kind}/{version}" for machine in _MACHINES for kind in ("", "5")]
     return [f"{folder}/{module}" for folder in folders]
 
 
 def brought_by_tests(change: Change, ground: Ground) -> bool:
     """A tool that the task did not ask for and that its tests install: theirs is used, not the agent's."""
     name, author = name_of(change.path), ground.author
+    if _is_sourced(change, ground):
+        return True
     if not may_shadow_command(change, ground):
         return False
     if version := _PYTHON.fullmatch(name):
@@ -97,6 +111,14 @@ def brought_by_tests(change: Change, ground: Ground) -> bool:
         looked_at = author.says("dpkg", "apt list", "apt-cache", "rpm -q", "apk info", "apk list")
         return author.tests_install(name) and not looked_at
     return author.tests_use(name)
+
+
+def _is_sourced(change: Change, ground: Ground) -> bool:
+    """In a folder of commands, and the tests take it into their shell: it is what their own installer leaves there."""
+    if change.kind != "added" or parent_of(change.path) not in ground.command_folders():
+        return False
+    author, path = ground.author, change.path
+    return path in {p.replace("~", ground.home, 1) for p in author.sourced} and not author.instruction_names(path)
 
 
 def shadowing(

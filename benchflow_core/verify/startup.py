@@ -11,12 +11,13 @@ import re
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.ground import SYSTEM, Ground, ancestors, name_of, parent_of, under
 
-__all__ = ["is_path_file", "starts_by_itself", "tests_config"]
+__all__ = ["is_login_file", "is_path_file", "starts_by_itself", "tests_config"]
 
 _PYTHON_HOOK = re.compile(r"/(?:sitecustomize|usercustomize)(?:\.[^/]*)?$")
 _PYTHON_LAYOUT = re.compile(r"/(?:python\d+\.zip|pybuilddir\.txt|pyvenv\.cfg|[^/]*\._pth)$")
 _PATH_FILE = re.compile(r"/(?:site-packages|dist-packages|python\d\.\d+)/[^/]+\.pth$")
 _PERL_HOOK = re.compile(r"^/etc/perl/.*\.p[ml]$|/sitecustomize\.pl$")
+_COMPILER = re.compile(r"/lib(?:exec)?/gcc/[^/]+/[^/]+/specs$")
 _LOADER = re.compile(r"^/etc/(?:ld\.so\.preload|ld-musl-[^/]+\.path)$|^/etc/suid-debug$")
 _PACKAGE_HOOK = re.compile(r"^/var/lib/dpkg/triggers/|^/etc/dpkg/dpkg\.cfg|^/etc/apt/apt\.conf|^/etc/apk/.*hooks")
 _LOGIN_FILES = re.compile(
@@ -42,13 +43,20 @@ def starts_by_itself(change: Change, ground: Ground) -> tuple[str, str] | None:
         return "interpreter-hook", "it moves the library of an interpreter of the image"
     if _PERL_HOOK.search(path):
         return "interpreter-hook", "Perl finds it before its own library"
+    if _COMPILER.search(path):
+        return "tool-config", "the compiler takes it in place of its own settings"
     if _LOADER.match(path):
         return "loader-hook", "the loader takes it into every program"
     if _PACKAGE_HOOK.match(path) and not ground.author.says("apt.conf", "dpkg.cfg"):
         return "package-hook", "the package manager runs it when the verifier installs something"
-    if _LOGIN_FILES.search(path) and _LOGIN_SHELL.search(ground.author.first_line):
+    if is_login_file(path) and _LOGIN_SHELL.search(ground.author.first_line):
         return "shell-hook", "the test script's own shell reads it at its start"
     return None
+
+
+def is_login_file(path: str) -> bool:
+    """A shell reads it when somebody logs in."""
+    return _LOGIN_FILES.search(path) is not None
 
 
 def is_path_file(path: str) -> bool:
@@ -60,7 +68,8 @@ def tests_config(change: Change, ground: Ground) -> str | None:
     """Why a file would configure the verifier's test runner, for what can be told from its place alone."""
     path, name = change.path, name_of(change.path)
     if parent_of(path) in ancestors(ground.tests) and parent_of(path) != ground.workdir:
-        if change.kind != "deleted" and _RUNNER_CONFIG.fullmatch(name):
+        hidden = change.kind == "added" and name.startswith(".") and not ground.author.says(path)
+        if change.kind != "deleted" and (hidden or _RUNNER_CONFIG.fullmatch(name)):
             return "test runners look for it above the tests"
     elif change.kind == "modified" and name in ("conftest.py", "pytest.ini", ".pytest.ini"):
         return "it came with the image and configures the test runner"

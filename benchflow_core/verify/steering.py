@@ -36,14 +36,19 @@ class Steer:
 _STEERS: Final = (
     Steer(
         "pip",
-        ("/etc/pip.conf", "/etc/xdg/pip/*", "~/.pip/*", "~/.config/pip/*"),
+        ("*/pip.conf", "/etc/xdg/pip/*", "~/.pip/*", "~/.config/pip/*"),
         ("pip.conf", "pip config"),
         {"PIP_CONFIG_FILE": "/dev/null"},
     ),
-    Steer("uv", ("/etc/uv/*", "/etc/xdg/uv/*", "~/.config/uv/*"), ("uv.toml",), {"UV_CONFIG_FILE": "{folder}/uv.toml"}),
+    Steer(
+        "uv",
+        ("/etc/uv/*", "/etc/xdg/uv/*", "~/.config/uv/*", "./uv.toml", "/uv.toml"),
+        ("uv.toml",),
+        {"UV_CONFIG_FILE": "{folder}/uv.toml"},
+    ),
     Steer(
         "npm",
-        ("/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", "~/.npmrc"),
+        ("/etc/npmrc", "*/etc/npmrc", "*/node_modules/npm/npmrc", "~/.npmrc"),
         ("npmrc", "npm config"),
         {"NPM_CONFIG_USERCONFIG": "{folder}/npmrc", "NPM_CONFIG_GLOBALCONFIG": "{folder}/npmrc-global"},
     ),
@@ -76,6 +81,9 @@ _STEERS: Final = (
     Steer("gdb", ("~/.gdbinit", "~/.config/gdb/*"), ()),
     Steer("julia", ("~/.julia/config/startup.jl",), ("startup.jl",)),
     Steer("octave", ("~/.octaverc",), ()),
+    Steer("tmux", ("~/.tmux.conf", "~/.config/tmux/*", "/etc/tmux.conf"), ("tmux.conf",)),
+    Steer("java", ("/etc/java-*", "/etc/.java/*"), ("/etc/java", "java.security", "cacerts")),
+    Steer("sudo", ("/etc/sudo.conf",), ("sudo.conf",)),
     Steer("uv's downloads", ("~/.cache/uv/*",), (".cache/uv",), {"UV_CACHE_DIR": "{folder}/own/uv-cache"}),
     Steer("pip's downloads", ("~/.cache/pip/*",), (".cache/pip",), {"PIP_CACHE_DIR": "{folder}/own/pip-cache"}),
     Steer("npm's downloads", ("~/.npm/_*",), (".npm/_",), {"NPM_CONFIG_CACHE": "{folder}/own/npm-cache"}),

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
-__all__ = ["editable_modules", "editable_places", "harmless_git_config", "harmless_hosts", "path_lines"]
+__all__ = ["editable_modules", "editable_places", "harmless_accounts", "harmless_hosts", "path_lines"]
 
 _EDITABLE = re.compile(r"^import (__editable__\w+_finder)\s*;\s*\1\.install\(\)\s*$")
 _PRIVATE_NAME = re.compile(
     r"[^.]+|.*\.(?:local|localhost|localdomain|test|example|invalid|internal|lan|home|corp|intranet|private)"
     r"|(?:.*\.)?example\.(?:com|net|org)"
-)
-_LFS = re.compile(r"\s*\w+\s*=\s*git-lfs (?:clean -- %f|smudge (?:--skip )?-- %f|filter-process(?: --skip)?)\s*")
-_GIT_SECTION = re.compile(r'^\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
-_GIT_KEY = re.compile(r"^\s*([A-Za-z][\w-]*)\s*(?:=|$)")
-_GIT_POWER = re.compile(
-    r"^(?:include(?:if)?\..*|url\..*|filter\..*\.(?:clean|smudge|process)|diff\.external|diff\..*\.(?:command|textconv)"
-    r"|merge\..*\.driver|credential\..*|http\..*|https\..*|protocol\..*|gpg\..*program|pager\..*|trailer\..*"
-    r"|core\.(?:hookspath|fsmonitor|sshcommand|gitproxy|askpass|pager|attributesfile|worktree|alternaterefscommand)"
-    r"|init\.templatedir|uploadpack\.packobjectshook|remote\..*\.(?:proxy|uploadpack|receivepack|vcs))$"
 )
 
 
@@ -28,7 +20,7 @@ _GIT_POWER = re.compile(
 
 def path_lines(text: str) -> list[str]:
     """The lines of a `.pth` file that name folders."""
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip().lstrip("\ufeff").strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith(("#", "import ", "import\t"))]
 
 
@@ -83,34 +75,14 @@ def _private(name: str) -> bool:
     return _PRIVATE_NAME.fullmatch(name) is not None
 
 
-# --- git ----------------------------------------------------------------------------------------------------------
+# --- /etc/passwd --------------------------------------------------------------------------------------------------
 
 
-def harmless_git_config(text: str) -> tuple[str, list[str]]:
-    """A git configuration without what runs programs or leads elsewhere, and the names of what was left out."""
-    kept, left_out, section = [], [], ""
-    skipping = False
-    for line in text.splitlines():
-        if skipping:
-            skipping = line.endswith("\\")
-            continue
-        header = _GIT_SECTION.match(line)
-        rest = line
-        if header:
-            section = header[1].lower() + (f".{header[2]}" if header[2] is not None else "")
-            rest = line[header.end() :]
-        key = _GIT_KEY.match(rest)
-        name = f"{section}.{key[1].lower()}" if key else ""
-        if name and _GIT_POWER.match(name) and not _well_known(rest):
-            left_out.append(name)
-            skipping = line.endswith("\\")
-            if header:
-                kept.append(line[: header.end()])
-            continue
-        kept.append(line)
-    return "\n".join(kept) + "\n", left_out
-
-
-def _well_known(setting: str) -> bool:
-    """What `git lfs install` writes: everybody has it, and it runs an installed program by its name alone."""
-    return _LFS.fullmatch(setting) is not None
+def harmless_accounts(agents: str, images: str, own: Collection[str]) -> tuple[str, list[str]]:
+    """The agent's accounts with the image's lines for those in `own`, first, and which of these were different."""
+    kept = [line for line in images.splitlines() if line.partition(":")[0] in own]
+    names = [line.partition(":")[0] for line in kept]
+    theirs = agents.splitlines()
+    changed = [name for name, line in zip(names, kept, strict=True) if line not in theirs]
+    lines = [*kept, *(line for line in theirs if line.partition(":")[0] not in names)]
+    return "".join(f"{line}\n" for line in lines), changed

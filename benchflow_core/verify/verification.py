@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from benchflow_core.verify.policy import choose
 from benchflow_core.verify.request import Verdict, VerifyRequest
 from benchflow_core.verify.reward import Output, read_rewards
 from benchflow_core.verify.separate import SeparateBox
+from benchflow_core.world.handover import INSIDE, VARIABLE
 
 __all__ = ["soft_verify", "verify"]
 
@@ -84,7 +86,7 @@ async def _attempts(request: VerifyRequest, boxes: Boxes, attempts: int) -> Verd
     """The first that ends with a reward; a failed one is repeated on the same state, and its output is kept."""
     failures: list[dict[str, Any]] = []
     for number in range(1, attempts + 1):
-        async with boxes.box() as ready:
+        async with boxes.box() as ready, _told(request, ready):
             try:
                 result = await _run(request, ready)
             except VerifierError as error:
@@ -103,6 +105,29 @@ async def _attempts(request: VerifyRequest, boxes: Boxes, attempts: int) -> Verd
     raise AssertionError("at least one attempt is made")
 
 
+@contextlib.asynccontextmanager
+async def _told(request: VerifyRequest, ready: Ready) -> AsyncIterator[None]:
+    """The world's state and services in the verifier's box. In the agent's own box nothing of it stays."""
+    world, own = request.world, ready.box is not request.sandbox
+    if world is None or not request.spec.needs_box:
+        yield
+        return
+    await world.lay(ready.box)
+    ready.env = {**ready.env, VARIABLE: INSIDE}
+    try:
+        if own:
+            async with world.shown(ready.box, request.image.runtimes):
+                yield
+        else:
+            why = "the agent's processes may still run in this box, and could have taken the world's ports"
+            ready.findings += [Finding("world-port-unproven", f"tcp/{port}", "noted", why) for port in world.ports]
+            yield
+    finally:
+        if not own:
+            with contextlib.suppress(InfrastructureError):
+                await world.clear(ready.box)
+
+
 async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
     settings = request.settings
 
@@ -114,7 +139,11 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
             await ready.box.kill_all(service=settings.service)
         output = Output(ready.box, settings.logs_target, settings.service)
         reasons = await output.bring(wants, request.output_dir)
-        return read_rewards(request.output_dir, wants, exit_code, reasons)
+        found = [name for name in wants if (request.output_dir / name).is_file()]
+        others = await output.written_by_others(found, request.user) if len(found) > 1 else []
+        why = "another user than the verifier's wrote it, beside the verifier's own"
+        ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in others]
+        return read_rewards(request.output_dir, [name for name in wants if name not in others], exit_code, reasons)
 
     context = VerifyContext(
         task=request.task,

@@ -17,12 +17,15 @@ _HOME = {
     "benchflow_core.evaluation": "Evaluation EvaluationConfig EvaluationResult RetryConfig",
     "benchflow_core.evaluation.matrix": "Choice Matrix",
     "benchflow_core.evaluation.metrics": "BenchmarkMetrics collect_metrics",
-    "benchflow.stored": "Results results",
+    "benchflow.stored": "Comparisons Results compare results",
     "benchflow.trial_yaml": "rollout_config_from_yaml trial_config_from_yaml",
     "benchflow.trial": "Trial TrialConfig RunResult",
     "benchflow.job": "Job JobConfig JobResult",
     "benchflow_core.errors": "AgentTimeout BenchflowError",
+    "benchflow_core.results.learner": "LearnerStore",
+    "benchflow.skills": "SkillInfo discover_skills install_skill parse_skill",
     "benchflow_core.task": "load_task task_digest",
+    "benchflow_core.world.services": "SERVICES build_service_hooks detect_services_from_dockerfile register_service",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

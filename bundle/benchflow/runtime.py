@@ -46,6 +46,7 @@ class RuntimeConfig:
     jobs_dir: str | Path = "jobs"
     rollout_name: str | None = None
     base_image_override: str | None = None
+    context_root: str | None = None
     pre_agent_hooks: Sequence[Callable[[Any], Awaitable[None]]] = ()
     allow_substitute: bool = False
 
@@ -69,6 +70,7 @@ class Runtime:
             jobs_dir=Path(self.config.jobs_dir),
             rollout_name=self.config.rollout_name,
             base_image_override=self.config.base_image_override,
+            context_root=self.config.context_root,
             pre_agent_hooks=self.config.pre_agent_hooks,
             allow_substitute=self.config.allow_substitute,
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation.compare import Comparison
 from benchflow_core.evaluation.metrics import BenchmarkMetrics, collect_metrics, index_cache
 from benchflow_core.results.jobs import stored_jobs
 from benchflow_core.rollout.result import outcome_of
@@ -14,7 +16,9 @@ from benchflow_core.rollout.result import outcome_of
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Results", "results"]
+__all__ = ["Comparisons", "Results", "compare", "results"]
+
+_SHOWN = 50
 
 
 class Results:
@@ -36,19 +40,51 @@ class Results:
         """Score, coverage, intervals: as `bench eval metrics`."""
         return collect_metrics(self.path)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the score, and the first rollouts."""
+        from benchflow_core.results.html import table
+
+        columns = ["job", "task_name", "trial", "agent", "model", "outcome", "reward", "seconds_total", "cost_usd"]
+        rows = [[row.get(name) for name in columns] for row in self.rows[:_SHOWN]]
+        more = f"<p>{len(self.rows) - _SHOWN} more: use .to_dataframe()</p>" if len(self.rows) > _SHOWN else ""
+        return self.metrics().result._repr_html_() + table(columns, rows) + more
+
     def to_dataframe(self) -> pandas.DataFrame:
         """One line per rollout. An unscored one has no reward: it is missing there, never zero."""
-        try:
-            import pandas
-        except ImportError:
-            raise ConfigurationError(
-                "to_dataframe() needs pandas.", remedy="Run: pip install 'benchflow[dataframe]'; or use .rows."
-            ) from None
-        return pandas.DataFrame(self.rows)
+        return _pandas().DataFrame(self.rows)
 
 
 def results(path: str | Path) -> Results:
     return Results(path)
+
+
+class Comparisons(list[Comparison]):
+    """Each of the others against the first; one below the other in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One line per comparison."""
+        return _pandas().DataFrame([one.to_json() for one in self])
+
+
+def compare(*jobs: str | Path, metric: str = "pass", margin: float | None = None) -> Comparisons:
+    """Jobs (or the arms of one job) paired by task, as `bench eval compare` does it."""
+    from benchflow_core.evaluation.compare import compare as compared
+    from benchflow_core.evaluation.compare import load_sides
+
+    return Comparisons(compared(load_sides([str(job) for job in jobs]), metric=metric, margin=margin))
+
+
+def _pandas() -> ModuleType:
+    try:
+        import pandas
+    except ImportError:
+        raise ConfigurationError(
+            "to_dataframe() needs pandas.", remedy="Run: pip install 'benchflow[dataframe]'; or use .rows."
+        ) from None
+    return pandas
 
 
 def _flat(row: dict[str, Any], job: str) -> dict[str, Any]:

@@ -113,8 +113,8 @@ async def test_allow_always_is_preferred_over_once_over_anything_allowing(bench:
               permission:
                 options:
                   - {optionId: r, name: R, kind: reject_always}
-                  - {optionId: o, name: O, kind: allow_once}
-                  - {optionId: a, name: A, kind: allow_always}
+                  - {optionId: o, name: Once, kind: allow_once}
+                  - {optionId: a, name: Always, kind: allow_always}
           - - run: "true"
               permission:
                 options:
@@ -169,10 +169,21 @@ async def test_a_callback_that_fails_ends_the_turn_with_its_error(bench: Any) ->
     assert not (bench.root / "ran").exists()
 
 
-async def test_ask_without_a_callback_is_refused_and_leaves_nothing(bench: Any) -> None:
-    with pytest.raises(ConfigurationError):
-        await bench.scripted("- say: hi", permissions="ask")
-    assert not bench.processes[-1].alive()
+async def test_ask_without_a_callback_is_a_yes_for_this_once(bench: Any) -> None:
+    session = await bench.scripted(
+        """
+        - run: "touch ran"
+          permission:
+            options:
+              - {optionId: always, name: Always, kind: allow_always}
+              - {optionId: once, name: Once, kind: allow_once}
+              - {optionId: never, name: Never, kind: reject_once}
+        """,
+        permissions="ask",
+    )
+    assert (await session.prompt("go")).stop_reason == "end_turn"
+    assert [data["outcome"]["optionId"] for data in bench.of("permission_request")] == ["once"]
+    assert (bench.root / "ran").exists()
 
 
 async def test_elicitation_is_declined_or_answered(bench: Any) -> None:
@@ -376,3 +387,11 @@ async def test_opening_can_be_cancelled_and_leaves_nothing(bench: Any) -> None:
     with pytest.raises(asyncio.CancelledError):
         await opening
     assert not bench.processes[-1].alive()
+
+
+async def test_what_an_internal_error_was_is_said(bench: Any) -> None:
+    session = await bench.scripted(
+        '- error: {code: -32603, message: "Internal error", data: {details: "the server\\nledger did not start"}}'
+    )
+    with pytest.raises(AgentProtocolError, match=r"-32603: Internal error \(the server ledger did not start\)$"):
+        await session.prompt("go")

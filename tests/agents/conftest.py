@@ -82,6 +82,7 @@ async def connect(local_model: Any, agent_cache: Path, tmp_path: Path) -> AsyncI
         *,
         task: Path = EXAMPLE,
         env_more: Any = None,
+        before: Callable[[Rollout], Awaitable[None]] | None = None,
         **more: Any,
     ) -> Live:
         config = RolloutConfig(
@@ -96,6 +97,8 @@ async def connect(local_model: Any, agent_cache: Path, tmp_path: Path) -> AsyncI
             if os.environ.get("CI"):
                 raise
             pytest.skip(f"{agent} cannot be installed here: {error}")
+        if before is not None:
+            await before(rollout)
         await rollout.install_agent()
         await rollout.connect()
         return Live(rollout, local_model)

@@ -49,6 +49,20 @@ def test_a_manifest_becomes_a_launch(tmp_path):
     assert launch.files == {"/root/.my-agent.json": b'{"model": "gpt"}'}
 
 
+def test_a_lock_beside_it_pins_what_the_packages_depend_on(tmp_path):
+    manifest = write(tmp_path, WHOLE.replace("[install]", '[install]\nlock = "package-lock.json"'))
+    with pytest.raises(ConfigurationError, match=r"package-lock\.json cannot be read"):
+        manifest_agent(manifest)
+    (tmp_path / "package-lock.json").write_text("[]")
+    with pytest.raises(ConfigurationError, match="is not a lock of npm"):
+        manifest_agent(manifest)
+    (tmp_path / "package-lock.json").write_text('{"packages": {}}')
+    [_, layer, _] = manifest_agent(manifest).spec.layers
+    assert layer.files["package-lock.json"] == b'{"packages": {}}' and layer.install[0][2] == "ci"
+    (tmp_path / "package-lock.json").write_text('{"packages": {"": {}}}')
+    assert manifest_agent(manifest).spec.layers[1].key != layer.key
+
+
 BASE = 'name = "a"\nversion = "1"\n'
 
 

@@ -52,7 +52,7 @@ def test_the_console_session_of_the_readme(place):
     assert masked("\n".join([*notes, done.stdout])) == masked(shown)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scenes.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/scenes.md", "docs/learning.md"])
 def test_the_python_of_a_page(place, page):
     [code] = blocks(page, "python")
     done = run([sys.executable, "-c", code], place)
@@ -66,3 +66,15 @@ def test_the_first_run_of_the_documentation(place):
     for line in first_run.splitlines():
         done = run(shlex.split(line, comments=True), place)
         assert done.returncode == 0, done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("page", ["docs/learning.md", "docs/scenes.md"])
+def test_the_commands_of_a_page(place, page):
+    """In their order, in one folder, with the files the page shows."""
+    folder, _ = place
+    for block in blocks(page, "yaml"):
+        if (name := re.match(r"# (\S+\.yaml)\n", block)) is not None:
+            (folder / name[1]).write_text(block)
+    for line in (line for block in blocks(page, "sh") for line in block.splitlines()):
+        done = run(shlex.split(line, comments=True), place)
+        assert done.returncode == 0, f"{line}\n{done.stderr}{done.stdout}"

@@ -111,3 +111,33 @@ def test_rows_for_notebooks(jobs, tmp_path, monkeypatch):
     assert found.metrics().result.passed == 2
     row = next(row for row in found if row["job"] == "oracle" and row["task_name"] == "hello-file")
     assert row["reward"] == 1.0 and row["total_tokens"] is None and row["seconds_total"] > 0
+
+
+EDITS = {
+    "unknown": ("config", "agnet", "x", "has no 'agnet'"),
+    "number": ("config", "trials", "two", "'trials' must be a whole number, not 'two'"),
+    "text": ("config", "sandbox", 7, "'sandbox' must be text, not 7"),
+    "executor": ("config", "executor", "nosuch", "Unknown executor 'nosuch'"),
+    "outside": (None, "items", [{"rollout": "../../evil"}], "'../../evil' is not the name of a rollout"),
+    "nothing": (None, "items", [], "it names no rollout"),
+    "no tasks": (None, "tasks", {}, "is of no task of this job"),
+    "no list": (None, "items", None, "'items' a list"),
+}
+
+
+def test_a_job_file_that_was_edited_is_refused_in_one_line(bench, examples, name, tmp_path):
+    done = bench("eval", "create", "-t", examples / "hello-file", "-a", name("oracle"), "-e", name("local"))
+    assert done.code == 0, done.err
+    (file,) = (tmp_path / "jobs").glob("*/job.json")
+    right = file.read_text()
+    for part, key, value, said in EDITS.values():
+        job = json.loads(right)
+        (job[part] if part else job)[key] = value
+        file.write_text(json.dumps(job))
+        again = bench("eval", "resume", file.parent)
+        assert again.code == 1 and said in again.err and len(again.err.splitlines()) == 1, (said, again.err)
+    assert not (tmp_path / "evil").exists() and not (tmp_path.parent / "evil").exists()
+    file.write_text(right)
+    assert bench("eval", "resume", file.parent, "--fail-under", "1").code == 0
+    assert bench("eval", "resume", file.parent, "--fail-under", "nan").code == 2
+    assert bench("eval", "resume", file.parent, "--fail-under", "50").code == 2

@@ -190,17 +190,19 @@ def test_a_task_folder_that_disappears_mid_run(bench, name, task, result_of, tmp
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system can only be mounted as root")
-def test_a_full_disk(tmp_path, command, env, name, task):
+@pytest.mark.parametrize("filled", [0, 16])
+def test_a_full_disk(tmp_path, command, env, name, task, filled):
     (tmp_path / "home").mkdir()
     (tmp_path / "jobs").mkdir()
     run = " ".join(
         map(shlex.quote, [*command, "eval", "create", "-t", str(task), "-a", name("oracle"), "--retries", "0"])
     )
-    script = f"mount -t tmpfs -o size=16k tmpfs {tmp_path}/jobs && exec {run}"
+    fill = f"head -c {filled}k /dev/zero > {tmp_path}/jobs/full"
+    script = f"mount -t tmpfs -o size=16k tmpfs {tmp_path}/jobs && {{ {fill}; exec {run}; }}"
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 1, done.stderr
     assert "No space left on device" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
-    assert list((tmp_path / "cache" / "work").iterdir()) == []
+    assert list((tmp_path / "cache").glob("work/*")) == []

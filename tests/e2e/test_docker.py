@@ -97,8 +97,13 @@ def test_a_compose_task_with_a_sidecar(run, name, result_of, tmp_path):
     run(ASK, name("oracle"), "-o", tmp_path / "solved")
     result = result_of(tmp_path / "solved")
     assert result["rewards"] == {"reward": 1.0}
-    assert result["verifier_isolation"] == "shared"
-    assert "Score: 0/1" in run(ASK, name("nop"), "-o", tmp_path / "idle").out
+    assert result["verifier_isolation"] == "fresh", "the verifier asks the same service, from a box of its own"
+    cheat = tmp_path / "cheat.yaml"
+    cheat.write_text("- run: echo 7 > /app/total.txt; printf '#!/bin/sh\\necho 7\\n' > $(readlink -f $(which awk))\n")
+    run(ASK, name("scripted"), "--agent-option", f"script={cheat}", "-o", tmp_path / "cheat")
+    cheated = result_of(tmp_path / "cheat")
+    assert cheated["rewards"] == {"reward": 0.0}
+    assert any("awk" in finding["path"] for finding in cheated["findings"]), "it was put back"
     job = f'"job": "{result["dir"].parent.name}"'
     assert [line for kind in ("container", "network", "volume") for line in ours(kind, job)] == []
 

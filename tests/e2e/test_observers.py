@@ -3,51 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
-
-import pytest
-
-OBSERVER = """
-import json, os
-from benchflow_core.contracts import ObserverSpec
-from benchflow_core.hookspecs import hookimpl
-
-def note(event):
-    fields = {n: getattr(event, n) for n in event.__slots__ if n not in ("rollout", "config", "summary", "result")}
-    live = getattr(event, "rollout", None)
-    if live is not None:
-        fields |= {"rollout_name": live.name, "seen": len(live.events())}
-    with open(os.environ["WATCH_FILE"], "a") as file:
-        file.write(json.dumps({"event": type(event).__name__, **fields}, default=str) + "\\n")
-
-@hookimpl
-def benchflow_observer():
-    return ObserverSpec(summary="writes down what it hears", on_event=note)
-"""
-FAILING = """
-from benchflow_core.contracts import ObserverSpec
-from benchflow_core.hookspecs import hookimpl
-
-def fail(event):
-    raise ValueError("the dashboard is down")
-
-@hookimpl
-def benchflow_observer():
-    return ObserverSpec(summary="always fails", on_event=fail)
-"""
-
-
-@pytest.fixture
-def watched(tmp_path):
-    """Two observers in a distribution of somebody else's."""
-    site = tmp_path / "site"
-    info = site / "someones_watch-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: someones-watch\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[benchflow.observers]\nwatch = watch_plugin\nfailing = failing_plugin\n")
-    (site / "watch_plugin.py").write_text(textwrap.dedent(OBSERVER))
-    (site / "failing_plugin.py").write_text(textwrap.dedent(FAILING))
-    return {"PYTHONPATH": str(site), "WATCH_FILE": str(tmp_path / "watched.jsonl")}
 
 
 def test_an_observer_hears_everything_in_order_and_another_may_fail(bench, name, examples, watched, tmp_path):

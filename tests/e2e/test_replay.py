@@ -58,6 +58,7 @@ def test_where_the_recording_ends_the_model_is_asked(run, local_model, tmp_path)
     assert len(local_model.log) == asked + 1
     report = result["agent_result"]["usage_details"]["replay"]["agent"]
     assert (report["exact"], report["live"], report["divergence"]) == (1, 1, "the recording has ended")
+    assert result["agent_result"]["cost_usd"] is None, "what the live call cost is not known: it was not nothing"
     calls = [json.loads(x) for x in (result["dir"] / "trajectory/llm_trajectory.jsonl").read_text().splitlines()]
     assert [c["metadata"].get("replayed", "") for c in calls] == ["exact", ""]
     assert [c["metadata"]["turn"] for c in calls] == [1, 2]

@@ -150,3 +150,17 @@ def test_a_verifier_document_may_name_a_command(bench, name, examples, tmp_path)
     (task / "verifier" / "judge.sh").write_text("[ -f judge.sh ] && echo 1\n")
     done = bench("eval", "create", "-t", task, "-a", name("nop"))
     assert "✓ Score: 1/1" in done.out, done.err + done.out
+
+
+def test_a_context_root_above_the_task(bench, name, tmp_path, examples, result_of):
+    """Tasks of one repository copy files that lie beside them; a root that does not hold the task is refused."""
+    task = shutil.copytree(examples / "hello-file", tmp_path / "repo" / "tasks" / "hello")
+    dockerfile = task / "environment" / "Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace("COPY name.txt .", "COPY shared/who.txt /app/name.txt"))
+    (tmp_path / "repo" / "shared").mkdir()
+    (task / "environment" / "name.txt").rename(tmp_path / "repo" / "shared" / "who.txt")
+    common = ["eval", "create", "-t", task, "-a", name("oracle"), "--sandbox", name("local"), "--context-root"]
+    assert bench(*common, tmp_path / "repo").code == 0
+    assert result_of()["rewards"] == {"reward": 1.0}
+    refused = bench(*common, examples)
+    assert refused.code == 1 and "does not hold" in refused.err

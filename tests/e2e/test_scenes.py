@@ -8,8 +8,10 @@ import pytest
 
 from benchflow_core.drive.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.plugins import registry
 from benchflow_core.rollout import Rollout, RolloutConfig
 
+ON_BOTH = ["local", pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.xdist_group("docker")])]
 GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'
 
 
@@ -31,13 +33,16 @@ def clean(tmp_path, monkeypatch):
 
 @pytest.fixture
 def play(examples, name, tmp_path):
-    async def run(roles, turns, *, limits=None, **scene):
+    async def run(roles, turns, *, limits=None, sandbox="local", **scene):
+        available = registry().get("sandbox", name(sandbox)).spec.available()
+        if not available.ok:
+            pytest.skip(f"no {sandbox} sandbox here: {available.reason}")
         limits = limits or {}
         who = [Role(r, name("scripted"), options={"script": text}, **limits.get(r, {})) for r, text in roles.items()]
         config = RolloutConfig(
             examples / "hello-file",
             jobs_dir=tmp_path / "jobs",
-            sandbox=name("local"),
+            sandbox=name(sandbox),
             scenes=[Scene("together", who, turns, **scene)],
         )
         rollout = await Rollout.create(config)
@@ -76,7 +81,9 @@ async def test_a_message_reaches_the_next_turn_of_its_addressee(play):
         (message("nobody", "x"), "it is for 'nobody'"),
         (message("coder", 3), "expected"),
         ("head -c 3000000 /dev/zero > /app/.outbox/coder.json", ""),
-        ("ln -s /etc/passwd /app/.outbox/coder.json", None),
+        ("ln -s /etc/passwd /app/.outbox/coder.json", "it is a link"),
+        ("cd /app && cp name.txt x && ln x .outbox/.coder.json", "it is a link"),
+        ("""python3 -c "print('[' * 200000)" > /app/.outbox/coder.json""", "recursion"),
         ("rm -rf /app/.outbox; ln -s /etc /app/.outbox", ""),
     ],
 )
@@ -85,7 +92,7 @@ async def test_what_is_no_message_is_refused_and_harms_nothing(play, written, wh
     assert result.rewards == {"reward": 1.0}, result.error
     assert prompts(events, "coder")[-1] == "Fix the issues.", "nothing was delivered"
     refused = [e["data"]["reason"] for e in events if e["kind"] == "outbox_refused"]
-    assert (not refused) if why is None else why in refused[0]
+    assert why in refused[0]
 
 
 async def test_the_outbox_is_gone_after_the_scene(play):
@@ -97,21 +104,23 @@ async def test_the_outbox_is_gone_after_the_scene(play):
     assert not [f for f in result.findings if ".outbox" in f["path"]]
 
 
-async def test_a_read_only_role_is_prevented_not_asked(play):
+@pytest.mark.parametrize("sandbox", ON_BOTH)
+async def test_a_read_only_role_is_prevented_not_asked(play, sandbox):
     places = "/app/hello.txt /app/new /usr/local/bin/tool /etc/new"
     spoil = f"for f in {places}; do echo spoilt > $f; done; cp /app/name.txt /tmp/note && " + message("coder", "seen")
     roles = {"coder": script(GREET, f"grep -sl spoilt {places}; echo looked"), "reviewer": script(spoil)}
-    result, events = await play(roles, REVIEW, limits={"reviewer": {"read_only": True}})
+    result, events = await play(roles, REVIEW, limits={"reviewer": {"read_only": True}}, sandbox=sandbox)
     assert result.rewards == {"reward": 1.0}, "the reviewer wrote over the coder's work"
     assert '"content": "seen"' in prompts(events, "coder")[-1], "its message could be written"
     found = output(events, "coder")
     assert "looked" in found and not [place for place in places.split() if place in found], found
 
 
-async def test_only_the_role_that_is_told_of_the_solution_can_read_it(play):
+@pytest.mark.parametrize("sandbox", ON_BOTH)
+async def test_only_the_role_that_is_told_of_the_solution_can_read_it(play, sandbox):
     look = "cat /solution/solve.sh || echo nothing to see"
     turns = [Turn("user", "The solution is in /solution/solve.sh. Give a hint."), Turn("helper")]
-    result, events = await play({"user": script(look), "helper": script(look)}, turns)
+    result, events = await play({"user": script(look), "helper": script(look)}, turns, sandbox=sandbox)
     assert "role 'user' may read the reference solution in /solution" in result.notices
     assert "Hello" in output(events, "user") and "nothing to see" not in output(events, "user")
     assert "nothing to see" in output(events, "helper") and "Hello" not in output(events, "helper")
@@ -139,3 +148,77 @@ async def test_roles_of_a_concurrent_scene_do_not_wait_for_each_other(play):
 async def test_an_unknown_role_is_refused_before_anything_starts(play):
     with pytest.raises(ConfigurationError, match="role 'reviewer', which the scene does not have"):
         await play({"coder": script("true")}, [Turn("coder"), Turn("reviewer", "x")])
+
+
+@pytest.mark.parametrize(
+    ("roles", "why"),
+    [
+        ([Role("coder", "x"), Role("coder", "x")], "names a role twice: coder, coder"),
+        ([], "has no roles"),
+    ],
+)
+async def test_a_list_of_roles_that_cannot_be_meant_is_refused(examples, tmp_path, roles, why):
+    config = RolloutConfig(examples / "hello-file", jobs_dir=tmp_path / "jobs", scenes=[Scene("s", roles, [])])
+    with pytest.raises(ConfigurationError, match=why):
+        await Rollout.create(config)
+    assert not (tmp_path / "jobs").exists()
+
+
+async def test_each_role_has_its_own_model_effort_variables_time_and_skills(play, tmp_path):
+    for name in ("coding", "reviewing"):
+        (tmp_path / name / name).mkdir(parents=True)
+        (tmp_path / name / name / "SKILL.md").write_text(f"---\nname: {name}\n---\n{name} it\n")
+    (tmp_path / "both/shared").mkdir(parents=True)
+    (tmp_path / "both/shared/SKILL.md").write_text("shared")
+    look = "echo {{model}}, {{effort}}, $WHO, $(ls ~/.agents/skills | tr '\\n' ' ')"
+    peek = f"{look}; ls -d /root/.benchflow-coder/.agents/skills/coding 2>&1"
+    limits = {
+        "coder": {
+            "model": "small",
+            "reasoning_effort": "low",
+            "env": {"WHO": "me"},
+            "timeout_sec": 60,
+            "skills_dir": str(tmp_path / "coding"),
+        },
+        "reviewer": {"model": "large", "env": {"WHO": "you"}, "skills_dir": str(tmp_path / "reviewing")},
+    }
+    roles = {"coder": script(look, GREET), "reviewer": script(peek)}
+    result, events = await play(roles, REVIEW, limits=limits, skills_dir=str(tmp_path / "both"))
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert "small, low, me, coding shared" in output(events, "coder")
+    assert "large, " in output(events, "reviewer") and "you, reviewing shared" in output(events, "reviewer")
+    assert "No such file" in output(events, "reviewer"), "another role's skills are hidden"
+    told = {e["role"]: e["data"]["names"] for e in events if e["kind"] == "skills"}
+    assert told == {"coder": ["shared", "coding"], "reviewer": ["shared", "reviewing"]}
+    assert "coding it" not in json.dumps([prompts(events, role) for role in roles])
+
+
+async def test_a_roles_time_is_its_own(play):
+    limits = {"coder": {"timeout_sec": 0.5}}
+    result, _events = await play({"coder": script("sleep 30"), "reviewer": script("true")}, REVIEW, limits=limits)
+    assert "turn 1 of 'coder' took longer than 0.5 s" in result.error and result.error_info["code"] == "agent_timeout"
+
+
+async def test_skills_of_a_role_that_are_none_are_refused(play, tmp_path):
+    with pytest.raises(ConfigurationError, match="no skill in"):
+        await play({"coder": script("true")}, [Turn("coder")], limits={"coder": {"skills_dir": str(tmp_path)}})
+
+
+async def test_a_prompt_that_names_the_instruction_finds_it_and_the_verifier_does_not(play):
+    turns = [Turn("coder", "Read /app/instruction.md."), Turn("coder", "Go.")]
+    result, events = await play({"coder": script("cat /app/instruction.md", GREET)}, turns)
+    assert "name.txt" in output(events, "coder") and result.rewards == {"reward": 1.0}
+    assert not [f for f in result.findings if "instruction.md" in f["path"]]
+
+
+async def test_a_message_can_end_a_scene_early(play):
+    roles = {"coder": script(GREET, "rm /app/hello.txt"), "reviewer": script(message("coder", "LGTM, thank you"))}
+    result, events = await play(roles, REVIEW, stop_when="LGTM")
+    assert result.rewards == {"reward": 1.0}, "the last turn was not played"
+    [stopped] = [e["data"] for e in events if e["kind"] == "scene_stopped"]
+    assert stopped == {"scene": "together", "by": "reviewer", "turns_left": 1}
+
+
+async def test_a_scene_that_nobody_could_end_is_refused(play):
+    with pytest.raises(ConfigurationError, match="stop_when, which needs a text and roles that take turns"):
+        await play({"coder": script("true")}, [Turn("coder")], stop_when="LGTM")

@@ -8,7 +8,14 @@ import shutil
 import pytest
 
 MARK = "skill-mark-7361"
-EVERYWHERE = f"grep -rl {MARK[:-1]}[{MARK[-1]}] /app /root /opt /srv /home /skills /tmp /var /etc /usr/local /logs 2>/dev/null; echo searched"
+HOSTS = ".cache .npm .pyenv docker containers node_modules site-packages .venv lib"
+"""Folders of a host that a substituted image shows: large, read-only, and not the task's."""
+EVERYWHERE = (
+    "find /app /root /opt /srv /home /skills /tmp /var /etc /usr/local /logs -xdev "
+    f"\\( {' -o '.join(f'-name {n}' for n in HOSTS.split())} \\) -prune -o -type f -mmin -60 -print0 2>/dev/null "
+    f"| xargs -0 -r grep -sl {MARK[:-1]}[{MARK[-1]}]; echo searched"
+)
+WHOLE = f"grep -rsl {MARK[:-1]}[{MARK[-1]}] / --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev; echo searched"
 
 
 @pytest.fixture
@@ -26,9 +33,9 @@ def task(examples, tmp_path):
 
 @pytest.fixture
 def play(bench, name, task, result_of):
-    def run(*commands, options=(), code=0):
+    def run(*commands, options=(), code=0, sandbox="local"):
         script = json.dumps({"turns": [[{"run": command}] for command in commands]})
-        options = ["-a", name("scripted"), "--agent-option", f"script={script}", "--sandbox", name("local"), *options]
+        options = ["-a", name("scripted"), "--agent-option", f"script={script}", "--sandbox", name(sandbox), *options]
         done = bench("eval", "create", "-t", task, *options)
         assert done.code == code, done.err
         if code:
@@ -46,6 +53,42 @@ def test_without_skills_nothing_of_them_is_anywhere(play):
     assert seen == ["searched\nname.txt\n"], "the rest of a COPY stays"
     assert result["skill_mode"] == "no-skill"
     assert MARK not in json.dumps([e["data"] for e in events if e["kind"] == "turn_started"])
+
+
+@pytest.mark.docker
+@pytest.mark.xdist_group("docker")
+@pytest.mark.parametrize("mode", ["no-skill", None])
+def test_on_an_engine_the_whole_file_system_is_searched(play, task, mode):
+    plugin = pytest.importorskip("benchflow_sandbox_docker.plugin", reason="the Docker sandbox is not installed")
+    if not (found := plugin.benchflow_sandbox().available()).ok:
+        pytest.skip(f"no Docker engine: {found.reason}")
+    dockerfile = task / "environment/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text().replace("--chmod=755 ", ""))  # an engine without BuildKit knows it not
+    options = ["--skill-mode", mode] if mode else []
+    _, seen, _ = play(WHOLE, options=options, sandbox="docker")
+    there = [] if mode else ["/skills/greeting/SKILL.md", "/srv/SKILL.md"]
+    assert sorted(seen[0].splitlines()) == [*there, "searched"]
+
+
+def test_skills_elsewhere_in_the_context_go_too(play, task):
+    other = task / "environment/help/deep/more"
+    other.mkdir(parents=True)
+    (other / "SKILL.md").write_text(MARK)
+    (task / "environment/help/keep.txt").write_text("kept")
+    dockerfile = task / "environment/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text() + 'COPY ["help/deep", "/srv/deep"]\nCOPY . /srv/all/\n')
+    result, seen, _ = play(EVERYWHERE + "; ls /srv /srv/all/help", options=["--skill-mode", "no-skill"])
+    assert result["rewards"] is not None, result["error"]
+    assert seen[0].startswith("searched\n") and "keep.txt" in seen[0] and "deep" not in seen[0]
+
+
+def test_skills_that_an_image_makes_itself_leave_it_unscored(play, task):
+    toml = task / "task.toml"
+    toml.write_text(toml.read_text() + '\n[environment]\nskills_dir = "/made"\n')
+    dockerfile = task / "environment/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text() + "RUN mkdir -p /made/x && echo hm > /made/x/SKILL.md\n")
+    said = play("true", options=["--skill-mode", "no-skill"], code=1)
+    assert "has skills that it makes itself: /made/x/SKILL.md" in said
 
 
 def test_the_search_finds_them_where_they_are(play):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples" / "use-cases"
+PREFIX = os.environ.get("BENCHFLOW_TEST_PREFIX", "")
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
@@ -17,6 +22,9 @@ def test_use_case(bench, result_of, name, file, tmp_path):
     text = text.replace("environment: local", f"environment: {name('local')}")
     (tmp_path / "examples/use-cases").mkdir(parents=True)
     (tmp_path / "examples/tasks").symlink_to(FOLDER.parent / "tasks")
+    (tmp_path / "benchmarks").symlink_to(FOLDER.parents[1] / "benchmarks")
+    for service in ("gmail", "gcal", "slack"):
+        text = text.replace(f"  - {service}\n", f"  - {name(service)}\n")
     (tmp_path / "examples/use-cases" / file.name).write_text(text)
     command = shlex.split(text.splitlines()[0].removeprefix("# bench "))
     done = bench(*command)
@@ -28,3 +36,63 @@ def test_use_case(bench, result_of, name, file, tmp_path):
     assert len(turns) == text.count("- role:"), "every turn was played"
     messages = [e["data"]["to"] for e in events if e["kind"] == "outbox_message"]
     assert bool(messages) == (".outbox" in text)
+
+
+def test_the_stateful_environment_in_python(env, tmp_path):
+    if PREFIX:
+        pytest.skip("a program names plugins as they are called")
+    (tmp_path / "benchmarks").symlink_to(FOLDER.parents[1] / "benchmarks")
+    (tmp_path / "home").mkdir(exist_ok=True)
+    argv = [sys.executable, str(FOLDER / "stateful_environment.py")]
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("{'reward': 1.0} ['gmail', 'gcal', 'slack'] sha256:")
+
+
+@pytest.mark.parametrize(
+    "file", sorted(p for p in FOLDER.glob("*.py") if p.stem != "stateful_environment"), ids=lambda path: path.stem
+)
+def test_use_case_in_python(env, result_of, name, file, tmp_path):
+    text = file.read_text()
+    for plain in ("scripted", "local"):
+        text = text.replace(f'"{plain}"', f'"{name(plain)}"')
+    (tmp_path / "examples/use-cases").mkdir(parents=True)
+    (tmp_path / "examples/tasks").symlink_to(FOLDER.parent / "tasks")
+    (tmp_path / "examples/use-cases" / file.name).write_text(text)
+    command = re.search(r"^    python (\S+)$", text, re.MULTILINE)
+    argv = [sys.executable, command[1]]
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    prompts = max(len(re.findall(r"\bTurn\(", text)), 2)
+    assert done.stdout == f"Reward: {{'reward': 1.0}} after {prompts} prompts\n"
+    result = result_of()
+    events = [json.loads(line) for line in (result["dir"] / "events.jsonl").read_text().splitlines()]
+    assert any(e["kind"] == "outbox_message" for e in events) == (".outbox" in text)
+    if file.stem == "cross_model_review":
+        assert "large-model says" in json.dumps(events) and {r["model"] for r in result["roles"].values()} == {
+            "small-model",
+            "large-model",
+        }
+
+
+def test_the_reviewer_ablation(bench, name, tmp_path):
+    """One job, three arms; the table is what `bench eval compare` prints."""
+    source = FOLDER.parent / "reviewer-ablation"
+    (tmp_path / "examples/reviewer-ablation").mkdir(parents=True)
+    for path in source.iterdir():
+        (tmp_path / "examples/reviewer-ablation" / path.name).symlink_to(path)
+    text = (source / "ablation.yaml").read_text().replace("agent: scripted", f"agent: {name('scripted')}")
+    config = tmp_path / "examples/reviewer-ablation/ablation.yaml"
+    config.unlink()
+    config.write_text(text.replace("environment: local", f"environment: {name('local')}"))
+    commands = re.findall(r"^#\s+bench (.*)$", text, re.MULTILINE)
+    ran = bench(*shlex.split(commands[0]))
+    assert ran.code == 0, ran.err
+    table = [re.split(r"\s{2,}", line) for line in bench(*shlex.split(commands[1])).out.splitlines()[:4]]
+    assert table[0][1:] == ["PASS %", "COVERAGE", "AGAINST baseline", "95 % INTERVAL", "P"]
+    assert [row[:3] for row in table[1:]] == [
+        ["baseline", "16.7", "6/6"],
+        ["reviewer", "50", "6/6"],
+        ["reviewer+spec", "100", "6/6"],
+    ]
+    assert [row[3] for row in table[2:]] == ["+33.3", "+83.3"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import time
 
 import pytest
 
@@ -112,6 +114,79 @@ async def test_a_user_that_fails_is_named(play, answer, why):
 
     result, _ = await play(FunctionUser(user), "true")
     assert why in result.error and result.error_info["kind"] == "configuration" and result.rewards is None
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+async def test_a_user_that_never_returns_is_named_and_its_time_is_not_the_agents(play, blocking):
+    def wait(*_):
+        time.sleep(3600)
+
+    async def wait_async(*_):
+        await asyncio.sleep(3600)
+
+    user = FunctionUser(wait if blocking else wait_async)
+    result, rollout = await play(user, "true", user_timeout=1.5, timeout=0.5)
+    assert result.error == "the user's run() did not answer within 1.5 s."
+    assert result.error_info["kind"] == "configuration" and "user_timeout" in result.error_info["remedy"]
+    assert result.rewards is None and result.flags == [f for f in result.flags if "timeout" not in f]
+    assert rollout.phase == "cleaned"
+
+
+class Asked(Oracle):
+    """Answers whatever `said` is; raises it where it is an exception."""
+
+    def __init__(self, said):
+        self.said, self.questions = said, []
+
+    async def on_ask(self, request):
+        self.questions.append(request)
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+ELICIT = [
+    {"elicit": {"message": "Which colour?", "properties": {"colour": {"type": "string"}}}},
+    {"run": "echo {{last|sh}} > /app/answer.txt"},
+    {"run": GREET},
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"), [({"colour": "red"}, {"action": "accept", "content": {"colour": "red"}}), (None, "decline")]
+)
+async def test_an_agents_question_for_more_reaches_the_user(play, said, answer):
+    user = Asked(said)
+    result, rollout = await play(user, ELICIT)
+    assert result.rewards == {"reward": 1.0}, result.error
+    [question] = user.questions
+    assert question["message"] == "Which colour?" and "colour" in question["requestedSchema"]["properties"]
+    [event] = [e["data"] for e in rollout.events() if e["kind"] == "elicitation_request"]
+    assert event["response"] == (answer if isinstance(answer, dict) else {"action": answer})
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [(KeyError("x"), "the user's on_ask() raised KeyError: 'x'"), ("red", "on_ask() gave 'red', neither a mapping")],
+)
+async def test_a_user_that_cannot_answer_a_question_is_named(play, said, why):
+    result, _ = await play(Asked(said), ELICIT)
+    assert why in result.error and result.error_info["kind"] == "configuration"
+
+
+@pytest.mark.parametrize(
+    ("user", "more", "why"),
+    [
+        (lambda *_: None, {}, r"no BaseUser. Wrap a function in FunctionUser"),
+        (PassthroughUser(), {"max_user_rounds": 0}, r"at least one round"),
+        (PassthroughUser(), {"prompts": ["x"]}, r"decides the prompts itself"),
+        (PassthroughUser(), {"driver": "self-review"}, r"decides the prompts itself"),
+    ],
+)
+async def test_what_cannot_be_a_user_is_refused_before_anything_starts(play, tmp_path, user, more, why):
+    with pytest.raises(ConfigurationError, match=why):
+        await play(user, "true", **more)
+    assert not (tmp_path / "jobs").exists()
 
 
 async def test_a_user_beside_scenes_is_refused(play, name):

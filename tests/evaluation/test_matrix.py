@@ -99,7 +99,15 @@ async def test_what_would_do_nothing_is_refused(tmp_path):
 
     task = [EXAMPLES / "hello-file"]
     wrong = {
-        "job mode 'sequential-shared'": EvaluationConfig(agent="oracle", job_mode="sequential-shared"),
+        "arms that learn from each other": EvaluationConfig(
+            matrix=Matrix(agents=["oracle", "nop"]), job_mode="sequential-shared"
+        ),
+        "an axis of those too": EvaluationConfig(
+            matrix=Matrix(agents=["oracle"], scenes={"one": [Scene.single(agent="oracle")]})
+        ),
+        "every arm has scenes of its own": EvaluationConfig(
+            agent="oracle", matrix=Matrix(scenes={"one": [Scene.single(agent="oracle")]})
+        ),
         "scenes name their own agents": EvaluationConfig(
             scenes=[Scene.single(agent="oracle")], matrix=Matrix(agents=["a", "b"])
         ),

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchflow_core.errors import BuildError, CredentialRefused, InfrastructureError, ProviderRateLimited
+from benchflow_core.errors import (
+    BuildError,
+    ConfigurationError,
+    CredentialRefused,
+    InfrastructureError,
+    ProviderRateLimited,
+)
 from benchflow_core.evaluation.budget import Budget, Spent
 from benchflow_core.evaluation.config import RetryConfig
 from benchflow_core.evaluation.items import Item
@@ -204,3 +210,28 @@ async def test_images_are_bounded_and_hold_no_slot():
     await stage.runner.run(entries(10, lambda n: "slow" if n == 0 else f"i{n}"))
     assert peak == 2 and len(stage.finished) == 10
     assert stage.started[-1] == "r0", "the others went on while its image was made"
+
+
+@pytest.mark.parametrize(
+    ("settings", "attempts"),
+    [
+        ({}, 3),
+        ({"exclude": ("infrastructure",)}, 1),
+        ({"exclude": ("build_error",)}, 3),
+        ({"only": ("infrastructure_error", "provider")}, 3),
+        ({"only": ("provider",)}, 1),
+    ],
+)
+async def test_retry_can_be_limited_to_types_and_codes(settings, attempts):
+    async def attempt(entry):
+        return failed(InfrastructureError("gone", retryable=True))
+
+    stage = Stage(attempt, retry=RetryConfig(max_retries=2, min_wait_sec=0.0, **settings))
+    await stage.runner.run(entries(1))
+    assert len(stage.started) == attempts
+
+
+def test_a_slip_in_the_name_of_an_error_is_refused_and_a_plugin_may_have_its_own():
+    with pytest.raises(ConfigurationError, match="did you mean 'sandbox_lost'"):
+        RetryConfig(only=("sandbox_lots",))
+    assert RetryConfig(exclude=("quota_of_my_cloud",)).exclude

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import ConfigurationError, InfrastructureError
 from benchflow_core.results.eventlog import EventLog
 from benchflow_core.results.files import read_jsonl, write_json
 from benchflow_core.results.redact import MARK, Redactor
@@ -52,6 +52,20 @@ def test_the_event_log_appends_and_does_not_grow_in_memory(tmp_path):
     rows = list(read_jsonl(log.path))
     assert len(rows) == 21_000 == rows[-1]["seq"]
     assert rows[0]["data"] == {"text": MARK, "n": 0}
+
+
+def test_a_disk_that_is_full_is_told_once_and_by_name(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.symlink_to("/dev/full")
+    log = EventLog(path, Redactor([]))
+    log.write("first")
+    with pytest.raises(InfrastructureError, match="No space left on device"):
+        log.flush()
+    with pytest.raises(InfrastructureError, match="No space left on device"):
+        log.close()
+    log.write("what went wrong", {"more": 1})
+    log.flush()
+    log.close()
 
 
 def test_a_line_cut_short_by_a_kill_is_left_out_and_a_broken_one_is_not(tmp_path):
@@ -107,9 +121,21 @@ def test_tool_calls_are_counted_once_and_per_turn():
     counts = Counts()
     for row in events(
         ("turn_started", {}),
-        ("tool_call", {"toolCallId": "1", "kind": "skill"}),
-        ("tool_call_update", {"toolCallId": "1", "kind": "skill"}),
+        ("tool_call", {"toolCallId": "1", "kind": "other"}),
+        ("skill_invoked", {"toolCallId": "1", "skill": "greeting"}),
+        ("tool_call_update", {"toolCallId": "1", "kind": "other"}),
         ("tool_call_update", {"toolCallId": "2"}),
     ):
         counts.see(row)
     assert (counts.prompts, counts.tool_calls, counts.skills) == (1, 2, 1)
+
+
+def test_a_call_that_loads_a_skill_is_of_that_kind_whatever_the_agent_says():
+    rows = events(
+        ("tool_call", {"toolCallId": "1", "kind": "other"}),
+        ("skill_invoked", {"toolCallId": "1", "skill": "greeting"}),
+        ("tool_call_update", {"toolCallId": "1", "kind": "other", "status": "completed"}),
+        ("turn_finished", {}),
+    )
+    [call] = trajectory(rows)
+    assert (call["kind"], call["skill"], call["status"]) == ("skill", "greeting", "completed")

@@ -42,10 +42,11 @@ def uv(*args: str | Path, cwd: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """A fresh venv with the core, the local sandbox and one generated plugin of each kind, all as wheels."""
+    """A fresh venv with the core, what its suites run on and one generated plugin of each kind, all as wheels."""
     folder = tmp_path_factory.mktemp("site")
     wheels = folder / "wheels"
-    for source in (ROOT, ROOT / "plugins" / "sandboxes" / "local"):
+    needed = ("libraries/boxkit", "sandboxes/local", "adapters/harbor", "agents/oracle", "verifiers/script")
+    for source in (ROOT, *(ROOT / "plugins" / path for path in needed)):
         uv("build", "--wheel", "--no-sources", "--out-dir", wheels, source, cwd=folder)
     for kind in GROUPS:
         package, _ = create(kind, "fresh", folder / "packages", "Ada Lovelace")

@@ -89,7 +89,8 @@ def test_needs_against_a_sandbox(make_task) -> None:
     from benchflow_core.plugins import registry
     from benchflow_core.rollout.plan import sandbox_capabilities
 
-    sandbox = next(s.name for s in registry().all("sandbox") if "gpu" not in sandbox_capabilities(s))
+    here = [s for s in registry().all("sandbox") if s.spec.available().ok]
+    sandbox = next(s.name for s in here if "gpu" not in sandbox_capabilities(s))
     folder = make_task(files={"task.toml": '[environment]\nos = "windows"\ngpus = 8\n', "tests/test.bat": "x"})
     errors = [f for f in check_task(folder, "runtime-capability", sandbox=sandbox) if f.code == "missing-capability"]
     assert any("gpu" in f.message and sandbox in f.message for f in errors)

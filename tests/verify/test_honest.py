@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +46,9 @@ WORKS = [
     Work("files-of-a-distribution-package", "printf '#!/bin/sh\\necho fortytwo\\n' > /usr/bin/newtool; chmod +x /usr/bin/newtool; mkdir -p /usr/lib/newtool /usr/share/doc/newtool; touch /usr/lib/newtool/data /usr/share/doc/newtool/copyright", _checks('[ "$(newtool)" = fortytwo ]', "[ -e /usr/lib/newtool/data ]")),
     Work("tests-install-what-the-agent-has-too", "mkdir -p /app/x; echo 42 > answer.txt", _checks("grep -q 42 /app/answer.txt", "python3 -m venv --without-pip /tmp/v", "cp -r " + SITE + "/iniconfig /tmp/v/lib/python3.11/site-packages/", "/tmp/v/bin/python -c 'import iniconfig, json'")),
     # --- services
-    Work("server-left-running", "echo 42 > answer.txt; (setsid python3 -m http.server 8000 >/dev/null 2>&1 &); sleep 0.7", _checks('[ "$(curl -s http://127.0.0.1:8000/answer.txt)" = 42 ]'), instruction="Serve the folder on port 8000.", needs="curl"),
-    Work("server-that-answers-many", "(setsid python3 -m http.server 8000 >/dev/null 2>&1 &); dd if=/dev/urandom of=blob bs=1M count=3 2>/dev/null; sleep 0.7", _checks("for i in 1 2 3 4 5; do curl -s http://localhost:8000/blob | cmp - /app/blob & pids=\"$pids $!\"; done", "for p in $pids; do wait $p; done"), instruction="Serve on port 8000.", needs="curl"),
+    Work("server-left-running", "echo 42 > answer.txt; (setsid python3 -m http.server 8000 >/dev/null 2>&1 &); for i in $(seq 200); do curl -s http://127.0.0.1:8000/ >/dev/null && break; sleep 0.1; done", _checks('[ "$(curl -s http://127.0.0.1:8000/answer.txt)" = 42 ]'), instruction="Serve the folder on port 8000.", needs="curl"),
+    Work("server-that-answers-many", "(setsid python3 -m http.server 8000 >/dev/null 2>&1 &); dd if=/dev/urandom of=blob bs=1M count=3 2>/dev/null; for i in $(seq 200); do curl -s http://127.0.0.1:8000/ >/dev/null && break; sleep 0.1; done", _checks("for i in 1 2 3 4 5; do curl -s http://localhost:8000/blob | cmp - /app/blob & pids=\"$pids $!\"; done", "for p in $pids; do wait $p; done"), instruction="Serve on port 8000.", needs="curl"),
+    Work("server-on-a-unix-socket", "cat > srv.py <<'END'\nimport os, socket, socketserver, struct\nclass Answer(socketserver.StreamRequestHandler):\n    def handle(self):\n        who = struct.unpack('3i', self.request.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]\n        self.wfile.write(self.rfile.readline().upper() + b'%d' % who)\nserver = socketserver.ThreadingUnixStreamServer('/run/answers.sock', Answer)\nos.chmod('/run/answers.sock', 0o666)\nserver.serve_forever()\nEND\n(setsid python3 srv.py >/dev/null 2>&1 &); for i in $(seq 200); do [ -S /run/answers.sock ] && break; sleep 0.05; done; sleep 0.2", {"test.sh": _checks("setpriv --reuid=65534 --regid=65534 --clear-groups python3 /tests/ask.py", '[ "$(stat -c %a /run/answers.sock)" = 666 ]'), "ask.py": "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('/run/answers.sock')\ns.sendall(b'hello\\n')\ns.shutdown(socket.SHUT_WR)\nassert s.makefile('rb').read() == b'HELLO\\n65534'\n"}, needs="users"),
     # --- the test runner
     Work("task-ships-a-conftest", "echo 42 > answer.txt", {"test.sh": _checks("cd /app", "python3 -m pytest -q /tests/test_it.py"), "conftest.py": "import pytest\n@pytest.fixture\ndef answer():\n    return open('/app/answer.txt').read().strip()\n", "test_it.py": "def test_it(answer):\n    assert answer == '42'\n"}),
     Work("agent-has-a-conftest-of-its-own", "echo 42 > answer.txt; mkdir tests; echo 'import pytest' > tests/conftest.py; echo 'def test_mine(): pass' > tests/test_mine.py", {"test.sh": _checks("cd /app", "python3 -m pytest -q /tests/test_it.py"), "test_it.py": "def test_it():\n    assert open('/app/answer.txt').read().strip() == '42'\n"}),
@@ -76,7 +76,18 @@ WORKS = [
     Work("repository-with-a-hook", "git init -q --bare /srv/site.git; printf '#!/bin/sh\\ntouch /srv/deployed\\n' > /srv/site.git/hooks/post-receive; chmod +x /srv/site.git/hooks/post-receive", _checks("cd /tmp", "git clone -q /srv/site.git c", "cd c", "git -c user.name=x -c user.email=x commit -q --allow-empty -m x", "git push -q origin HEAD", "[ -e /srv/deployed ]"), instruction="Deploy on push."),
     Work("hook-in-the-given-repository", "printf '#!/bin/sh\\nexit 1\\n' > repo/.git/hooks/pre-commit; chmod +x repo/.git/hooks/pre-commit", _checks("! git -C /app/repo -c user.name=x -c user.email=x commit -q --allow-empty -m x"), instruction="Add a pre-commit hook."),
     Work("commits", "cd repo; echo 1 > f; git add f; git -c user.name=x -c user.email=x commit -q -m work; git checkout -q -b feature", _checks('[ "$(git -C /app/repo rev-parse --abbrev-ref HEAD)" = feature ]', "git -C /app/repo log --oneline | grep -q work", "[ -z \"$(git -C /app/repo status --porcelain)\" ]")),
+    Work("hooks-folder-that-is-asked-for", "mkdir repo/.githooks; printf '#!/bin/sh\\nexit 1\\n' > repo/.githooks/pre-commit; chmod +x repo/.githooks/pre-commit; git -C repo config core.hooksPath .githooks", _checks('[ "$(git -C /app/repo config core.hooksPath)" = .githooks ]', "! git -C /app/repo -c user.name=x -c user.email=x commit -q --allow-empty -m x"), instruction="Let the repository use the folder .githooks for its hooks."),
+    Work("addresses-rewritten-as-asked", "git config --global url.https://mirror.internal/.insteadOf https://github.com/", _checks("git config --global --get-regexp 'url.*insteadof' | grep -q mirror.internal")),
+    Work("filter-that-is-asked-for", "git -C repo config filter.up.clean 'tr a-z A-Z'; echo '*.txt filter=up' > repo/.gitattributes", _checks("cd /app/repo", "echo xyz > b.txt", "git add b.txt", "git show :b.txt | grep -q XYZ"), instruction="Set up a clean filter in the repository."),
     # --- odds and ends
+    Work("reward-that-the-tests-write-as-somebody-else", "echo 42 > answer.txt", "#!/bin/bash\nsetpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'grep -qs 42 /app/answer.txt; echo $(($? == 0)) > /logs/verifier/reward.txt'\n", needs="users"),
+    Work("shell-of-root-changed-as-asked", "usermod -s /bin/dash root", _checks("grep -q '^root:.*:/bin/dash$' /etc/passwd")),
+    Work("capability-that-is-asked-for", "cp /usr/bin/sleep prog; setcap cap_net_bind_service+ep prog", _checks("getcap /app/prog | grep -q cap_net_bind_service"), needs="setcap"),
+    Work("environment-that-the-tests-enter", "python3 -m venv --without-pip venv", _checks("source /app/venv/bin/activate", '[ "$VIRTUAL_ENV" = /app/venv ]')),
+    Work("log-that-goes-to-the-output", "mkdir -p /var/log/x; ln -s /dev/stdout /var/log/x/a.log", _checks("[ -h /var/log/x/a.log ]", "echo hi > /var/log/x/a.log")),
+    Work("own-perl-module", "printf 'package Mine; our $x = 42; 1;\\n' > /usr/share/perl5/Mine.pm", _checks("perl -MMine -e 'exit($Mine::x != 42)'"), needs="perl"),
+    Work("owners-modes-links-and-holes", "useradd -u 1234 w; touch f; chown 1234:1234 f; chmod 640 f; ln f g; mkdir s; chmod 2775 s; truncate -s 300M sparse; mkfifo p; ln -s b a; ln -s a b", _checks("cd /app", '[ "$(stat -c %u:%g:%a:%h f)" = 1234:1234:640:2 ]', "[ f -ef g ]", '[ "$(stat -c %a s)" = 2775 ]', '[ "$(stat -c %s sparse)" = 314572800 ]', "[ -p p ]", "[ -h a ]"), needs="users"),
+    Work("names-that-nobody-would-choose", "touch $'a\\nb' $'c\\td' $'\\xff\\xfe' ./-rf; mkdir $'d\\n'; touch $'d\\n/x'", _checks("cd /app", "[ -e $'a\\nb' ]", "[ -e $'c\\td' ]", "[ -e $'\\xff\\xfe' ]", "[ -e ./-rf ]", "[ -e $'d\\n/x' ]")),
     Work("working-directory-made-anew", "cd /; rm -rf /app; mkdir /app; echo 42 > /app/answer.txt", _checks("grep -q 42 /app/answer.txt")),
     Work("weights-file-with-a-path-file-name", "head -c 1000 /dev/urandom > model.pth; sha256sum model.pth > sums", _checks("cd /app", "sha256sum -c sums")),
     Work("links-and-odd-names", "mkdir 'a b'; echo 42 > 'a b/ü'; ln -s 'a b/ü' l", _checks('[ "$(cat /app/l)" = 42 ]')),
@@ -86,8 +97,7 @@ WORKS = [
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda w: w.name)
 async def test_honest_work_is_paid(arena: Any, work: Work) -> None:
-    if work.needs and not shutil.which(work.needs):
-        pytest.skip(f"needs {work.needs}")
+    arena.need(work.needs)
     verdict = await arena.play(work.agent, work.test, instruction=work.instruction, options=work.options)
     log = arena.folder / f"out{arena.count}-None" / "log.txt"
     assert verdict.isolation == "fresh"
@@ -97,5 +107,6 @@ async def test_honest_work_is_paid(arena: Any, work: Work) -> None:
 @pytest.mark.parametrize("work", [w for w in WORKS if not w.options], ids=lambda w: w.name)
 async def test_undone_work_is_not_paid(arena: Any, work: Work) -> None:
     """The tests of the twins can fail."""
+    arena.need("users" if "users" in work.needs else "")
     verdict = await arena.play("true", work.test, instruction=work.instruction)
     assert verdict.rewards == {"reward": 0.0}, verdict

@@ -78,7 +78,6 @@ STAYS = [
     ("/srv/site/index.php", "modified", 0o644),
     ("/data/run.sh", "modified", 0o755),
     ("/etc/ssh/sshd_config", "modified", 0o644),
-    ("/etc/passwd", "modified", 0o644),
     ("/etc/nginx/nginx.conf", "deleted", 0),
     ("/etc/init.d/app", "modified", 0o755),
     ("/usr/share/nginx/html/index.html", "modified", 0o644),
@@ -424,6 +423,41 @@ def test_alternatives(ground: Any) -> None:
     assert not classify([switched], ground(instruction="Use update-alternatives.")).revert
     new = change("/etc/alternatives/java", "added", "link", 0o777, target="/opt/jdk/bin/java")
     assert not classify([new], ground()).revert
+
+
+def test_accounts_are_merged_unless_the_task_is_about_them(ground: Any) -> None:
+    plan = classify([change("/etc/passwd")], ground())
+    assert plan.accounts and set(plan.revert) == {"/etc/passwd"} and not plan.findings
+    assert not classify([change("/etc/passwd")], ground(instruction="Change root's shell.")).accounts
+    for gone in (
+        change("/etc/passwd", "deleted"),
+        change("/etc/group", type="other"),
+        change("/etc/passwd", type="dir"),
+    ):
+        plan = classify([gone], ground())
+        assert gone.path in plan.revert and not plan.accounts
+
+
+def test_shell_code_that_the_tests_take_in_is_named(ground: Any) -> None:
+    login, sourced = change("/root/.profile"), change("/root/.cargo/env", "added")
+    plan = classify([sourced, login], ground(test="#!/bin/bash\n. ~/.cargo/env\nbash -lc true\n"))
+    assert [f.path for f in plan.findings if f.code == "agent-code-in-verifier"] == [sourced.path, login.path]
+    assert not plan.revert and not classify([sourced, login], ground(test="#!/bin/bash\ntrue\n")).findings
+
+
+@pytest.mark.parametrize(
+    ("path", "twin"),
+    [
+        ("/usr/share/perl5/strict.pm", "/usr/lib/x86_64-linux-gnu/perl-base/strict.pm"),
+        ("/usr/local/share/perl/5.36.0/JSON.pm", "/usr/share/perl5/JSON.pm"),
+        ("/usr/include/x86_64-linux-gnu/assert.h", "/usr/include/assert.h"),
+        ("/usr/lib/gcc/x86_64-linux-gnu/12/include/assert.h", "/usr/include/assert.h"),
+        ("/usr/include/assert.h", None),
+    ],
+)
+def test_what_an_addition_could_hide(ground: Any, path: str, twin: str | None) -> None:
+    found = classify([change(path, "added")], ground()).modules.get(path, [])
+    assert path not in found and (twin in found if twin else not found)
 
 
 def test_hosts_and_loader_cache_are_merged(ground: Any) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from benchflow_core.contracts import HostEndpoint, StartRequest
-from benchflow_core.verify.ports import forwarded
+from benchflow_core.world.forward import forwarded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

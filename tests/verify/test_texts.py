@@ -9,6 +9,7 @@ import pytest
 from benchflow_core.verify import texts
 from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.findings import Finding, as_json
+from benchflow_core.verify.gitconfig import harmless_git_config
 from benchflow_core.verify.shadows import shadowing
 
 
@@ -54,10 +55,17 @@ def test_hosts() -> None:
         ('[includeIf "gitdir:/"]\n\tpath = /srv/more\n', ["includeif.gitdir:/.path"]),
         ("[diff]\n\texternal = /srv/d\n", ["diff.external"]),
         ("[http]\n\tproxy = x\n", ["http.proxy"]),
+        ("\ufeff[core]\nfsmonitor = /srv/m\n", ["core.fsmonitor"]),
+        ("[user] [core] fsmonitor = /srv/m\n", ["core.fsmonitor"]),
+        ("[core]\n x = a\\\n[user]\n fsmonitor = /srv/m\n", ["core.fsmonitor"]),
+        ("[core] # \x0c[user]\n fsmonitor = /srv/m\n", ["core.fsmonitor"]),
+        ("[core]\r\n\tfsmonitor = /srv/m", ["core.fsmonitor"]),
+        ('[user]\n\tname = "a # b\\" ; c"\n[hook "x"]\n\tcommand = /srv/m # \\\n', ["hook.x.command"]),
+        ("[gc]\n\trecentObjectsHook = /srv/m\n", ["gc.recentobjectshook"]),
     ],
 )
 def test_git_configuration(config: str, left_out: list[str]) -> None:
-    text, found = texts.harmless_git_config(config)
+    text, found = harmless_git_config(config)
     assert found == left_out
     if not left_out:
         assert text == config
@@ -65,6 +73,25 @@ def test_git_configuration(config: str, left_out: list[str]) -> None:
         assert "evil\n" not in text and "/srv" not in text and "insteadOf" not in text
     if "Mary" in config or "name=x" in config:
         assert "name" in text
+
+
+def test_git_settings_that_the_author_speaks_of_are_kept() -> None:
+    def says(*words: str) -> bool:
+        return any(word in "set core.hookspath; a clean filter" for word in words)
+
+    config = '[core]\n\thooksPath = .githooks\n\tfsmonitor = /srv/m\n[filter "up"]\n\tclean = tr a-z A-Z\n'
+    text, left_out = harmless_git_config(config, says)
+    assert left_out == ["core.fsmonitor"]
+    assert text == '[core]\n\thooksPath = .githooks\n[filter "up"]\n\tclean = tr a-z A-Z\n'
+
+
+def test_accounts() -> None:
+    image = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/:/bin/false\n"
+    agents = "toor:x:0:0::/srv:/srv/pay\nroot:x:0:0:root:/srv:/srv/pay\nbob:x:1000:1000::/home/bob:/bin/sh\n"
+    text, changed = texts.harmless_accounts(agents, image, {"root"})
+    assert changed == ["root"]
+    assert text.splitlines() == [image.splitlines()[0], agents.splitlines()[0], agents.splitlines()[2]]
+    assert texts.harmless_accounts(image, image, {"root"}) == (image, [])
 
 
 def test_shadowing() -> None:
@@ -97,6 +124,19 @@ def test_author_text(tmp_path: Path) -> None:
     assert author.instruction_names("serve") and not author.instruction_names("curl")
 
 
+def test_what_the_tests_install_and_source(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text(
+        'source "$HOME/.local/bin/env"\nif true; then . /opt/My/env; fi\nuv run --with hypo pytest\n'
+    )
+    (tmp_path / "requirements-dev.txt").write_text("# needed\nMy.Lib==1.0\n-r other.txt\n")
+    (tmp_path / "go.py").write_text("run([sys.executable, '-m', 'pip', 'install', '-q', 'grader_kit==2'])\n")
+    author = AuthorText("Do it.", (tmp_path,), "test.sh")
+    assert author.sourced == {"~/.local/bin/env", "/opt/My/env"} and not author.starts_login_shells
+    assert {"hypo", "my-lib", "grader-kit"} <= author.installs
+    (tmp_path / "more.sh").write_text("bash -lc 'true'\n")
+    assert AuthorText("", (tmp_path,), "test.sh").starts_login_shells
+
+
 @pytest.mark.parametrize(
     ("test", "port", "expected"),
     [
@@ -111,6 +151,16 @@ def test_author_text(tmp_path: Path) -> None:
 def test_ports_that_the_tests_serve(tmp_path: Path, test: str, port: int, expected: bool) -> None:
     (tmp_path / "test.sh").write_text(test)
     assert AuthorText("Listen on 8000.", (tmp_path,), "test.sh").tests_serve(port) is expected
+
+
+def test_sockets_that_the_task_is_about(tmp_path: Path) -> None:
+    (tmp_path / "test.sh").write_text("curl --unix-socket /run/app.sock http://x/\n")
+    meant = AuthorText("Start PostgreSQL.", (tmp_path,), "test.sh").means_server
+    assert meant("/run/app.sock") and meant("/run/x", "postgresql") and not meant("/run/nscd/socket", "nscd")
+    (tmp_path / "serve.py").write_text("Popen(['server', '/run/app.sock'])\n")
+    assert not AuthorText("Do it.", (tmp_path,), "test.sh").means_server("/run/app.sock"), (
+        "the tests serve it themselves"
+    )
 
 
 def test_findings_are_summed_up() -> None:

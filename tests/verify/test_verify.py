@@ -50,10 +50,16 @@ async def test_policies(arena: Any, capabilities: set[str], changed: dict[str, A
     assert policies(task, replace(task.verifier, **changed), frozenset(capabilities)) == expected
 
 
-async def test_sidecars_rule_out_a_snapshot(arena: Any) -> None:
+async def test_services_beside_main_are_captured_or_rule_out_a_snapshot(arena: Any) -> None:
     task = arena.task({"test.sh": ONE})
     task = replace(task, environment=replace(task.environment, compose=Path("docker-compose.yaml")))
-    assert policies(task, task.verifier, arena.capabilities) == ["shared"]
+    plain = frozenset({"snapshot", "changes"})
+    assert policies(task, task.verifier, plain) == ["shared"]
+    whole = plain | {"snapshot-compose"}
+    assert policies(task, task.verifier, whole) == ["fresh", "shared"]
+    assert policies(task, replace(task.verifier, service="db"), whole) == ["shared"]
+    prepared = replace(task, environment=replace(task.environment, setup=("true",)))
+    assert policies(prepared, task.verifier, whole) == ["shared"], "what those commands change is not the agent's"
 
 
 async def test_stepping_down_is_said_aloud(arena: Any) -> None:

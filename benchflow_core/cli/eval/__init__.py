@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from benchflow_core.cli.from_plugins import plugin_command, plugin_commands
 from benchflow_core.cli.lazy import Lazy, LazyGroup
 
 __all__ = ["eval_group"]
@@ -20,6 +21,7 @@ TABLE: Final[dict[str, Lazy]] = {
     "metrics": (f"{_HERE}.metrics:metrics", "Aggregate every finished rollout below a folder."),
     "compare": (f"{_HERE}.compare:compare", "Compare jobs or arms, paired by task."),
     "score": (f"{_HERE}.score:score", "Verify finished rollouts again, without the agent."),
+    "branch": (f"{_HERE}.branch:branch", "Go on several times from the state a rollout left."),
     "export": (f"{_HERE}.export:export", "Pack a job for a colleague, or write it in another format."),
     "import": (f"{_HERE}.import_:import_bundle", "Unpack a job that was exported as a bundle."),
     "resume": (f"{_HERE}.resume:resume", "Run what a job has not finished."),
@@ -33,7 +35,18 @@ TABLE: Final[dict[str, Lazy]] = {
 
 
 class EvalGroup(LazyGroup):
-    """`benchflow eval -t …`, without a command, is the older spelling of create."""
+    """`benchflow eval -t …`, without a command, is the older spelling of create. Plugins add `eval.NAME`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        own = super().list_commands(ctx)
+        return [*own, *(name for name in plugin_commands("eval") if name not in own)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        command = super().get_command(ctx, cmd_name)
+        return command if command is not None else plugin_command(ctx, f"eval.{cmd_name}")
+
+    def short_help_of(self, ctx: click.Context, name: str) -> str:
+        return super().short_help_of(ctx, name) if name in self.table else plugin_commands("eval").get(name, "")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {spelling for param in self.get_params(ctx) for spelling in param.opts}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchflow_core.cli.options import options
-from benchflow_core.cli.options_scheduling import budget_options
+from benchflow_core.cli.options_scheduling import budget_options, fail_under_option
 from benchflow_core.cli.ui import Ui
 from benchflow_core.errors import ConfigurationError
 
@@ -22,7 +22,9 @@ again_options = options(
     click.argument("job", type=click.Path(exists=True, file_okay=False)),
     click.option("--allow-drift", is_flag=True, help="Go on although something changed; recorded in the results."),
     click.option("-c", "--concurrency", type=click.IntRange(1), help="Rollouts at a time, instead of the job's own."),
+    click.option("--executor", metavar="NAME", help="Run elsewhere than before; none: in the process of the job."),
     budget_options,
+    fail_under_option,
     click.option("--detach", is_flag=True, help="Run in the background; bench eval attach shows it."),
 )
 
@@ -45,8 +47,9 @@ def go_on(ui: Ui, given: dict[str, Any], *, again: Again = "nothing", trials: in
         )
     if Path(record.cwd).is_dir():
         os.chdir(record.cwd)  # relative paths among its settings mean what they meant
-    allow_drift = given.pop("allow_drift")
-    changes = {name: value for name, value in {**given, "trials": trials}.items() if value is not None}
+    allow_drift, fail_under = given.pop("allow_drift"), given.pop("fail_under")
+    elsewhere = _executor(given.pop("executor"), record.config.get("executor"))
+    changes = {name: value for name, value in {**given, "trials": trials}.items() if value is not None} | elsewhere
     _, result = run_job(
         ui,
         lambda listener: Evaluation.reopen(
@@ -54,8 +57,15 @@ def go_on(ui: Ui, given: dict[str, Any], *, again: Again = "nothing", trials: in
         ),
     )
     short = result.unscored if record.config["verify"] else sum(result.error_categories.values())
-    if short:
+    if short or (fail_under is not None and result.score < fail_under):
         raise SystemExit(1)
+
+
+def _executor(named: str | None, before: str | None) -> dict[str, Any]:
+    """Another executor has other options: those of the job do not go with it."""
+    if named is None or named == before:
+        return {}
+    return {"executor": None if named == "none" else named, "executor_options": {}}
 
 
 def detach(ui: Ui, job_dir: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,13 @@ from benchflow_core.cli.ui import Ui
 from benchflow_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from benchflow_core.evaluation.compare import Comparison
+    from benchflow_core.evaluation.compare import Comparison, Side
     from benchflow_core.evaluation.controlled import Difference
 
 __all__ = ["compare"]
 
+_FEW = 2
+"""More sides than this are easier to read as a table."""
 _SHOWN = 5
 _LONGEST = 60
 
@@ -69,14 +71,34 @@ def compare(
     }
 
     def text() -> None:
-        for side in sides:
-            ui.out(f"{side.name}: {score_text(side.result)}")
+        if len(sides) > _FEW:
+            ui.table(*_table(sides, found))
+        else:
+            for side in sides:
+                ui.out(f"{side.name}: {score_text(side.result)}")
         for one in found:
             ui.out()
             for line in _lines(one):
                 ui.out(line)
 
     ui.emit(data, text)
+
+
+def _table(sides: Sequence[Side], found: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    """One line per side; the first is the base."""
+    metric, base = found[0].metric, found[0].base
+    scale = 100.0 if metric == "pass" else 1.0
+    rows = [[sides[0].name, *_own_cells(sides[0], found[0].base_mean * scale), "", "", ""]]
+    for side, one in zip(sides[1:], found, strict=True):
+        interval = _range(one.interval, scale) if one.interval else "–"
+        against = [f"{one.difference * scale:+.3g}", interval, f"{one.p_value:.3g}"]
+        rows.append([side.name, *_own_cells(side, one.other_mean * scale), *against])
+    shown = "PASS %" if metric == "pass" else metric.upper()
+    return ["", shown, "COVERAGE", f"AGAINST {base}", "95 % INTERVAL", "P"], rows
+
+
+def _own_cells(side: Side, mean: float) -> list[str]:
+    return [f"{mean:.3g}", f"{side.result.scored}/{side.result.total}"]
 
 
 def _lines(one: Comparison) -> Iterator[str]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from benchflow_core.cli.options import key_values, names, options, rollout_options, task_options, typed
 from benchflow_core.cli.options_gateway import gateway_options
-from benchflow_core.cli.options_scheduling import scheduling_options, take_scheduling
+from benchflow_core.cli.options_scheduling import fail_under_option, scheduling_options, take_scheduling
 from benchflow_core.cli.ui import Ui
 from benchflow_core.errors import UsageError
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation.yaml import JobSpec
 
-__all__ = ["create"]
+__all__ = ["create", "settings"]
 
 _LISTS = ("agent", "model", "skill_mode", "include_tasks", "exclude_tasks", "allow_env", "services")
 _TABLES = {
@@ -23,9 +24,12 @@ _TABLES = {
     "agent_options": "--agent-option",
     "sandbox_options": "--sandbox-option",
     "gateway_options": "--gateway-option",
+    "executor_options": "--executor-option",
 }
 _SKILL_MODES = ("no-skill", "with-skill", "self-gen")
-_NOT_SETTINGS = ("config_file", "config_overrides", "matrix_file", "fail_under", "dry_run")
+_REPORTS = ("task_manifest_out", "run_config_out", "health_summary_out")
+_NOT_SETTINGS = ("config_file", "config_overrides", "matrix_file", "fail_under", "dry_run", *_REPORTS)
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("create")
@@ -64,7 +68,10 @@ _NOT_SETTINGS = ("config_file", "config_overrides", "matrix_file", "fail_under",
 @scheduling_options
 @options(
     click.option("--dry-run", is_flag=True, help="Show the plan and what is in its way; start nothing."),
-    click.option("--fail-under", type=float, metavar="X", help="Exit 1 when the score is below X (0 to 1)."),
+    fail_under_option,
+    click.option("--task-manifest-out", type=_FILE, metavar="FILE", help="Write which tasks were chosen, as JSON."),
+    click.option("--run-config-out", type=_FILE, metavar="FILE", help="Write the settings in force, for --config."),
+    click.option("--health-summary-out", type=_FILE, metavar="FILE", help="Write what was measured and what was not."),
 )
 @click.pass_context
 def create(ctx: click.Context, /, **given: Any) -> None:
@@ -83,21 +90,41 @@ def create(ctx: click.Context, /, **given: Any) -> None:
     ui: Ui = ctx.obj
     detach = given["detach"]
     overrides = [*given["config_overrides"], *_matrix(given["matrix_file"])]
-    spec = read_job(given["config_file"], overrides=overrides, given=_settings(ctx))
+    spec = read_job(given["config_file"], overrides=overrides, given=settings(ctx))
+    if detach and not given["dry_run"]:
+        _detach(ui, spec)
+        return
+    _write_reports(spec, given)
     if given["dry_run"]:
         _dry_run(ui, spec)
-    elif detach:
-        _detach(ui, spec)
     else:
-        _run(ui, spec, given["fail_under"])
+        _run(ui, spec, given["fail_under"], given["health_summary_out"])
 
 
-def _run(ui: Ui, spec: JobSpec, fail_under: float | None) -> None:
+def _write_reports(spec: JobSpec, given: dict[str, Any]) -> None:
+    """What can be told before anything starts."""
+    if not any(given[name] for name in _REPORTS):
+        return
+    from benchflow_core.evaluation.reports import check_writable, write_run_config, write_task_manifest
+
+    check_writable(given[name] for name in _REPORTS)
+    if given["run_config_out"]:
+        write_run_config(given["run_config_out"], spec)
+    if given["task_manifest_out"]:
+        write_task_manifest(given["task_manifest_out"], spec.tasks())
+
+
+def _run(ui: Ui, spec: JobSpec, fail_under: float | None, health: Path | None) -> None:
     from benchflow_core.cli.running import run_job
     from benchflow_core.evaluation import Evaluation
     from benchflow_core.evaluation.yaml import open_job
 
-    _, result = run_job(ui, lambda listener: open_job(spec, Evaluation, ui.warn, listener=listener))
+    job, result = run_job(ui, lambda listener: open_job(spec, Evaluation, ui.warn, listener=listener))
+    if health is not None:
+        from benchflow_core.cli.running import job_json
+        from benchflow_core.evaluation.reports import write_health
+
+        write_health(health, result, job_json(job), job.job_dir)
     short = result.unscored if spec.config.verify else sum(result.error_categories.values())
     if short or (fail_under is not None and result.score < fail_under):
         raise SystemExit(1)
@@ -135,7 +162,7 @@ def _detach(ui: Ui, spec: JobSpec) -> None:
     ui.emit({"job_dir": str(job_dir), "pid": pid}, text)
 
 
-def _settings(ctx: click.Context) -> dict[str, Any]:
+def settings(ctx: click.Context) -> dict[str, Any]:
     """What was typed, by the names and in the shapes of a job file."""
     given, everything = typed(ctx), dict(ctx.params)
     take_scheduling(everything)
@@ -158,8 +185,29 @@ def _settings(ctx: click.Context) -> dict[str, Any]:
     for mode in given.get("skill_mode", ()):
         if mode not in _SKILL_MODES:
             raise UsageError(f"--skill-mode '{mode}': expected one of {', '.join(_SKILL_MODES)}.")
+    _take_environment(given)
     source = {part: given.pop(f"source_{part}") for part in ("repo", "path", "ref") if f"source_{part}" in given}
     return {**given, **({"source": source} if source else {})}
+
+
+def _take_environment(given: dict[str, Any]) -> None:
+    """`--source-env provider/name` is the source `env:provider/name`, where a plugin serves it."""
+    name, version = given.pop("source_env", None), given.pop("source_env_version", None)
+    if name is None:
+        if version is not None:
+            raise UsageError("--source-env-version says nothing without --source-env.")
+        return
+    if "source_repo" in given:
+        raise UsageError("--source-env and --source-repo both say which tasks to run.", remedy="Give one of them.")
+    provider, slash, rest = name.partition("/")
+    if not (provider and slash and rest):
+        raise UsageError(f"--source-env '{name}': expected PROVIDER/NAME.")
+    from benchflow_core.task.sources import refuse_unserved
+
+    given["source_repo"] = f"env:{name}"
+    refuse_unserved(given["source_repo"], f"environments of '{provider}'", f"benchflow-source-{provider}")
+    if version is not None:
+        given["source_ref"] = version
 
 
 def _seconds(text: str) -> float | None:

@@ -74,10 +74,11 @@ class HostileTests(SandboxSuite):
         assert [(tmp_path / "out" / n).read_text() for n in ("one", "two")] == ["same\n", "same\n"]
 
     async def test_powers_do_not_arrive(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:
-        await ok(box, 'mkdir "$1/d"; echo x >"$1/d/f"; chmod 6755 "$1/d/f"; chmod 2777 "$1/d"', scratch)
+        await ok(box, 'mkdir "$1/d"; echo x >"$1/d/f"; chmod 6777 "$1/d/f"; chmod 2777 "$1/d"', scratch)
         await box.download(f"{scratch}/d", tmp_path / "out")
         for path in (tmp_path / "out", tmp_path / "out" / "f"):
             assert not path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID), "setuid or setgid arrived on the host"
+            assert not path.stat().st_mode & 0o022, "others of the host may write what came out of a box"
             assert path.stat().st_uid == os.geteuid()
 
     async def test_unreadable_modes_do_not_block_the_host(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:

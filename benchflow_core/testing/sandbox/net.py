@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import socket
+import urllib.request
 from collections.abc import AsyncIterator
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from benchflow_core.contracts import Sandbox
 
-__all__ = ["answers", "host_addresses", "host_server", "http_server", "loopback_works", "run_python", "serve_in"]
+__all__ = [
+    "answers", "host_addresses", "host_server", "http_server", "loopback_works", "reachable_outside", "run_python",
+    "serve_in",
+]  # fmt: skip
 
 BANNER: Final = b"kit-banner\n"
 
@@ -140,3 +147,18 @@ async def http_server() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
+
+
+@cache
+def reachable_outside() -> str | None:
+    """A server outside this machine that answers: one of those it installs its own packages from."""
+    lists = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
+    text = "\n".join(path.read_text() for path in lists if path.is_file())
+    sources = re.findall(r"^[^#\n]*?(http://[^\s\]]+)", text, re.MULTILINE)
+    for url in (f"{source.rstrip('/')}/{name}" for source in sources for name in ("README", "dists/")):
+        try:
+            with urllib.request.urlopen(url, timeout=10):
+                return url
+        except OSError:
+            continue
+    return None

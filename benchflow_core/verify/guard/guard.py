@@ -106,18 +106,10 @@ class Finder:
         found = _external.PathFinder.find_spec(name, path)
         if found is None or not self.origin.agents(_place(found)) or self._wanted_by_agent():
             return None
-        instead = self._of_the_image(name, last, path) or self._emptied(found)
+        instead = _of_the_image(self.origin, name, last, sys.path if path is None else path) or self._emptied(found)
         if instead is not None:
             self.origin.said.add(("module", str(_place(found))))
         return instead
-
-    def _of_the_image(self, name: str, last: str, path: "object") -> "object":
-        for entry in sys.path if path is None else path:
-            for file, package in _candidates(entry or os.getcwd(), last):
-                if os.path.isfile(file) and not self.origin.agents(file):
-                    places = [os.path.dirname(file)] if package else None
-                    return _external.spec_from_file_location(name, file, submodule_search_locations=places)
-        return None
 
     def _emptied(self, found: "object") -> "object":
         """The agent's package into which the verifier has put tests of its own: they are loaded without its code."""
@@ -242,10 +234,13 @@ def _agents_program(origin: Origin) -> "str | None":
         top = value.partition(".")[0]
         if top in sys.builtin_module_names:
             return None
-        found = _external.PathFinder.find_spec(top)
+        # Python itself will look here too, but has not said so yet.
+        path = sys.path if getattr(sys.flags, "safe_path", False) else [os.getcwd(), *sys.path]
+        found = _external.PathFinder.find_spec(top, path)
         if found is None:
-            return value
-        return _place(found) if origin.agents(_place(found)) else None
+            return value if top in origin.editable else None
+        place = _place(found)
+        return place if origin.agents(place) and _of_the_image(origin, top, top, path) is None else None
     return None
 
 
@@ -276,6 +271,16 @@ def _program() -> "tuple[str, str]":
                     next(rest, "")
                 break
     return "", ""
+
+
+def _of_the_image(origin: Origin, name: str, last: str, path: "object") -> "object":
+    """The module that is found where nothing of the agent's counts."""
+    for entry in path:
+        for file, package in _candidates(entry or os.getcwd(), last):
+            if os.path.isfile(file) and not origin.agents(file):
+                places = [os.path.dirname(file)] if package else None
+                return _external.spec_from_file_location(name, file, submodule_search_locations=places)
+    return None
 
 
 def _place(spec: "object") -> "str | None":

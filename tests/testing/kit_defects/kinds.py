@@ -331,14 +331,62 @@ def has_bad_manifests(spec):
     return dataclasses.replace(spec, manifests=Path("/etc"), state_backends=spec.state_backends * 2)
 
 
-@broken("executor", "test_empty_plan_is_finished")
+def executor(spec, **methods):
+    """The right executor with other methods: each gets the right one and its arguments."""
+
+    class Wrong:
+        def __init__(self, right):
+            self.right = right
+
+        def __getattr__(self, name):
+            if name in methods:
+                return lambda *args: methods[name](self.right, *args)
+            return getattr(self.right, name)
+
+    return dataclasses.replace(spec, open=lambda context: Wrong(spec.open(context)))
+
+
+@broken("executor", "test_items_are_run_by_workers")
 def invents_results(spec):
-    from benchflow_core.contracts import ItemResult
+    async def run(right, item, hear):
+        result = await right.run(item, hear)
+        return dataclasses.replace(result, id="surprise")
 
-    async def run(items, context):
-        yield ItemResult("surprise", None)
+    return executor(spec, run=run)
 
-    return dataclasses.replace(spec, run=run)
+
+@broken("executor", "test_other_versions_are_refused")
+def runs_anything(spec):
+    return executor(spec, run=lambda right, item, hear: right.run(dataclasses.replace(item, requirements=()), hear))
+
+
+@broken("executor", "test_cancelled_item_is_torn_down")
+def shields_its_items(spec):
+    async def run(right, item, hear):
+        return await asyncio.shield(asyncio.ensure_future(right.run(item, hear)))
+
+    return executor(spec, run=run)
+
+
+@broken("executor", "test_closing_leaves_no_worker")
+def keeps_its_workers(spec):
+    from benchflow_core.contracts import WorkerProcess
+
+    kept = []
+
+    async def run(right, item, hear):
+        kept.append(await WorkerProcess.start(dict(os.environ)))
+        return await kept[-1].run(item, hear)
+
+    return executor(spec, run=run)
+
+
+@broken("executor", "test_unused_executor_closes")
+def cannot_close(spec):
+    async def close(right):
+        raise OSError("not connected")
+
+    return executor(spec, close=close)
 
 
 @broken("exporter", "test_export_is_pure_and_repeatable test_file_name_is_plain")

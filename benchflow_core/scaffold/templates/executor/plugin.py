@@ -1,20 +1,21 @@
-"""The plugin: how a plan is run."""
+"""The plugin: where rollouts run."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-
-from benchflow_core.contracts import ExecutorContext, ExecutorSpec, ItemResult, PlanItem
+from benchflow_core.contracts import Executor, ExecutorContext, ExecutorSpec
 from benchflow_core.hookspecs import hookimpl
 
 
-async def run(items: Sequence[PlanItem], context: ExecutorContext) -> AsyncIterator[ItemResult]:
-    from {{module}}.workers import run_items
+def open_executor(context: ExecutorContext) -> Executor:
+    from {{module}}.workers import Workers
 
-    async for result in run_items(items, context):
-        yield result
+    return Workers(context)
 
 
 @hookimpl
 def benchflow_executor() -> ExecutorSpec:
-    return ExecutorSpec(summary="a worker program per rollout", run=run)
+    return ExecutorSpec(
+        summary="a worker process per rollout",
+        open=open_executor,
+        options={"python": "The Python that workers run on; without it this one."},
+    )

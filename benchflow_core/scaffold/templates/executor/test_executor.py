@@ -1,15 +1,9 @@
-"""The conformance suite, and a plan run by a real worker."""
-
-from pathlib import Path
+"""The conformance suite runs real rollouts in your workers."""
 
 import pytest
 from benchflow_core.contracts import ExecutorContext, ExecutorSpec, PlanItem
+from benchflow_core.errors import WorkerLost
 from benchflow_core.testing import ExecutorConformance
-
-WORKER = """#!/bin/sh
-if grep -q '"id": "2"'; then echo broken >&2; exit 3; fi
-echo /rollouts/done
-"""
 
 
 class TestExecutor(ExecutorConformance):
@@ -17,13 +11,8 @@ class TestExecutor(ExecutorConformance):
     def plugin(self) -> str:
         return "{{name}}"
 
-    async def test_every_item_is_run(self, spec: ExecutorSpec, tmp_path: Path) -> None:
-        worker = tmp_path / "worker"
-        worker.write_text(WORKER)
-        worker.chmod(0o755)
-        items = [PlanItem(str(n), {}, {}, "sha256:0", ()) for n in range(4)]
-        context = ExecutorContext(tmp_path, concurrency=2, options={"worker": str(worker)})
-        found = {result.id: result async for result in spec.run(items, context)}
-        assert sorted(found) == ["0", "1", "2", "3"]
-        assert found["0"].rollout_dir == "/rollouts/done"
-        assert found["2"].rollout_dir is None and "broken" in found["2"].error["message"]
+    async def test_python_that_cannot_work_is_a_lost_worker(self, spec: ExecutorSpec, tmp_path) -> None:
+        executor = spec.open(ExecutorContext(tmp_path, 1, {"python": "/bin/false"}, {}))
+        with pytest.raises(WorkerLost):
+            await executor.run(PlanItem("one", {}, {}, "sha256:0", ()), lambda message: None)
+        await executor.close()

@@ -1,44 +1,29 @@
-"""One process per item, no more at once than the job allows; closing the iterator ends those that still run."""
+"""A worker per item. To reach another machine, let `argv` begin with what gets there: `ssh`, `srun`, `kubectl exec`."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import json
-from collections.abc import AsyncIterator, Sequence
 
-from benchflow_core.contracts import ExecutorContext, ItemResult, PlanItem
-from benchflow_core.errors import ConfigurationError, InfrastructureError
+from benchflow_core.contracts import WORKER, Capacity, ExecutorContext, Hear, ItemResult, PlanItem, WorkerProcess
 
 
-async def run_items(items: Sequence[PlanItem], context: ExecutorContext) -> AsyncIterator[ItemResult]:
-    worker = context.options.get("worker")
-    if items and not worker:
-        raise ConfigurationError("The executor needs a worker.", remedy="Add --executor-option worker=PROGRAM.")
-    slots = asyncio.Semaphore(context.concurrency)
-    tasks = [asyncio.create_task(_run(str(worker), item, slots)) for item in items]
-    try:
-        for finished in asyncio.as_completed(tasks):
-            yield await finished
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+class Workers:
+    def __init__(self, context: ExecutorContext) -> None:
+        self._env = dict(context.env)
+        self._argv = (context.options.get("python", WORKER[0]), *WORKER[1:])
+        self._running: set[WorkerProcess] = set()
 
+    def capacity(self) -> Capacity | None:
+        return None
 
-async def _run(worker: str, item: PlanItem, slots: asyncio.Semaphore) -> ItemResult:
-    async with slots:
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(worker, stdin=pipe, stdout=pipe, stderr=pipe)
+    async def run(self, item: PlanItem, hear: Hear) -> ItemResult:
+        worker = await WorkerProcess.start(self._env, self._argv)
+        self._running.add(worker)
         try:
-            out, err = await process.communicate(json.dumps(dataclasses.asdict(item)).encode())
+            return await worker.run(item, hear)
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-    if process.returncode == 0:
-        return ItemResult(item.id, out.decode().strip())
-    reason = err.decode(errors="replace").strip()[-300:]
-    return ItemResult(
-        item.id, None, InfrastructureError(f"The worker ended with {process.returncode}: {reason}").to_json()
-    )
+            self._running.discard(worker)
+            await worker.close()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(worker.close() for worker in self._running))

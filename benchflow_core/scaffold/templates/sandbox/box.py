@@ -57,7 +57,8 @@ class Box:
         try:
             process = self._run(argv, cwd, env)
         except OSError as error:
-            code = 127 if error.errno == errno.ENOENT else 126
+            there = "/" in argv[0] and error.errno != errno.ENOENT  # a closed folder of PATH says nothing about a name
+            code = 126 if there else 127
             return ExecResult(code, b"", f"{argv[0]}: {error.strerror}\n".encode())
         try:
             return await _to_the_end(process, stdin or b"", timeout, max_output)

@@ -9,6 +9,7 @@ from benchflow_core.hookspecs import hookimpl
 
 VERSION = "0.19.1"
 PREFIX = "/opt/benchflow/agents/acpx"
+_LOCK = Path(__file__).with_name("package-lock.json")
 
 
 @hookimpl
@@ -49,7 +50,7 @@ def wrap(inner: AgentSpec) -> AgentSpec:
 
 def _layers() -> tuple[Layer, ...]:
     bridge = (Path(__file__).parent / "bridge.mjs").read_bytes()
-    return npm_layers(PREFIX, f"acpx@{VERSION}", files={"bridge.mjs": bridge})
+    return npm_layers(PREFIX, f"acpx@{VERSION}", lock=_LOCK.read_bytes(), files={"bridge.mjs": bridge})
 
 
 def _through_acpx(context: AgentContext, launch: Launch) -> Launch:
@@ -62,7 +63,7 @@ def _through_acpx(context: AgentContext, launch: Launch) -> Launch:
     settings = {
         # A file, since acpx has its own way to split a command line.
         "agent": f"sh {folder}/agent.sh",
-        "permissions": "--approve-all" if context.permissions == "allow" else "--deny-all",
+        "permissions": "--deny-all" if context.permissions == "reject" else "--approve-all",
     }
     files = {f"{folder}/agent.sh": script.encode(), f"{folder}/settings.json": json.dumps(settings).encode()}
     argv = (NODE, f"{PREFIX}/bridge.mjs", f"{folder}/settings.json")

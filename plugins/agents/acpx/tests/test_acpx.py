@@ -15,7 +15,15 @@ pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("agent-acpx")]
 CONTEXT = AgentContext(workdir="/work", home="/home/agent", user="agent", prefix=None)
 
 
-class TestAcpx(AgentConformance):
+class Cached(AgentConformance):
+    """Installed once for all of them."""
+
+    @pytest.fixture
+    def sandbox_options(self, agent_cache: Path) -> Mapping[str, str]:
+        return {"dir": str(agent_cache / "sandboxes" / "local")}
+
+
+class TestAcpx(Cached):
     """The wrapper itself."""
 
     @pytest.fixture
@@ -23,7 +31,7 @@ class TestAcpx(AgentConformance):
         return "acpx"
 
 
-class TestAcpxScripted(AgentConformance):
+class TestAcpxScripted(Cached):
     """An agent as it comes out of it."""
 
     @pytest.fixture
@@ -33,10 +41,6 @@ class TestAcpxScripted(AgentConformance):
     @pytest.fixture
     def agent_options(self) -> Mapping[str, str]:
         return {"script": "{otherwise: [{run: 'sleep 1'}, {say: Hello.}]}"}
-
-    @pytest.fixture
-    def sandbox_options(self, agent_cache: Path) -> Mapping[str, str]:
-        return {"dir": str(agent_cache / "sandboxes" / "local")}
 
 
 def test_everything_of_the_agent_is_kept() -> None:

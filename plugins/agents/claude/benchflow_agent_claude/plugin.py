@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers
+from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers, read_skill
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "0.99.1"
 PREFIX = "/opt/benchflow/agents/claude"
+_LOCK = Path(__file__).with_name("package-lock.json")
 _PACKAGE = "@agentclientprotocol/claude-agent-acp"
 _TIERS = ("OPUS", "SONNET", "HAIKU", "FABLE")
 
@@ -19,7 +22,7 @@ def benchflow_agent() -> AgentSpec:
         summary="Claude Code",
         name="claude-agent-acp",
         prepare=prepare,
-        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}"),
+        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
         wires=("messages",),
         auth=(
             AuthOption("api-key", env=("ANTHROPIC_API_KEY",)),
@@ -29,12 +32,19 @@ def benchflow_agent() -> AgentSpec:
         ),
         effort_option="effort",
         skill_paths=("~/.claude/skills",),
+        skill_call=skill_call,
         web_tools_can_be_disabled=True,
         exchange_purpose=purpose,
         handshake_timeout=120.0,
         version=VERSION,
         reports_version=True,
     )
+
+
+def skill_call(call: Mapping[str, Any]) -> str | None:
+    """Its own tool for skills, by the name that the adapter gives under `_meta`; which one comes with an update."""
+    about, given = (call.get("_meta") or {}).get("claudeCode") or {}, call.get("rawInput") or {}
+    return given.get("skill") if about.get("toolName") == "Skill" else read_skill(call)
 
 
 def prepare(context: AgentContext) -> Launch:

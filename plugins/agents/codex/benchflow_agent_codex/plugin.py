@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers
+from pathlib import Path
+
+from benchflow_core.contracts import (
+    NODE,
+    AgentContext,
+    AgentSpec,
+    AuthOption,
+    Exchange,
+    Launch,
+    McpServer,
+    npm_layers,
+)
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "2.6.0"
 PREFIX = "/opt/benchflow/agents/codex"
+_LOCK = Path(__file__).with_name("package-lock.json")
 _PACKAGE = "@agentclientprotocol/codex-acp"
 _PROVIDER = "benchflow"
 _TITLE_MODEL = "gpt-5.6-luna"
@@ -20,12 +32,13 @@ def benchflow_agent() -> AgentSpec:
         summary="Codex",
         name="codex-acp",
         prepare=prepare,
-        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}"),
+        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
         wires=("responses",),
         auth=(
             *(AuthOption("api-key", env=(name,)) for name in keys),
             AuthOption("host-login", files={"~/.codex/auth.json": ".codex/auth.json"}, native=True),
         ),
+        mcp="launch",
         skill_paths=("~/.agents/skills", "~/.codex/skills"),
         web_tools_can_be_disabled=True,
         errors_are_silent=True,
@@ -50,6 +63,8 @@ def prepare(context: AgentContext) -> Launch:
 
 
 def _config(context: AgentContext) -> str:
+    import json
+
     endpoint = context.endpoint
     top: dict[str, object] = {"check_for_update_on_startup": False, "cli_auth_credentials_store": "file"}
     model = endpoint.model if endpoint else (context.model or "").rpartition("/")[2]
@@ -64,6 +79,7 @@ def _config(context: AgentContext) -> str:
         "otel": {"exporter": "none"},
         "history": {"persistence": "none"},
     }
+    tables |= {f"mcp_servers.{json.dumps(server.name)}": _server(server) for server in context.mcp_servers}
     if endpoint is not None:
         top["model_provider"] = _PROVIDER
         tables[f"model_providers.{_PROVIDER}"] = {
@@ -75,11 +91,33 @@ def _config(context: AgentContext) -> str:
     return "\n".join([_lines(top), *(f"[{name}]\n{_lines(table)}" for name, table in tables.items())])
 
 
+def _server(server: McpServer) -> dict[str, object]:
+    """Over ACP it would be given ten seconds to start, and then the model would be asked without its tools."""
+    if server.transport == "sse":
+        from benchflow_core.errors import CapabilityMissing
+
+        raise CapabilityMissing(
+            f"Codex takes no MCP servers over sse, as '{server.name}' needs.",
+            remedy="Choose another agent or another transport.",
+        )
+    if server.transport == "stdio":
+        reached: dict[str, object] = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+    else:
+        reached = {"url": server.url, "http_headers": dict(server.headers)}
+    return {**reached, "required": True, "startup_timeout_sec": 120, "tool_timeout_sec": 600}
+
+
 def _lines(table: dict[str, object]) -> str:
-    """Simple values look the same in TOML and in JSON."""
+    return "".join(f"{key} = {_value(value)}\n" for key, value in table.items())
+
+
+def _value(value: object) -> str:
+    """Strings, numbers and lists look the same in TOML and in JSON."""
     import json
 
-    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_value(item)}" for key, item in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def purpose(exchange: Exchange) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers
+from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers, read_skill
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "0.61.0"
 PREFIX = "/opt/benchflow/agents/gemini"
+_LOCK = Path(__file__).with_name("package-lock.json")
 _PACKAGE = "@google/gemini-cli"
 _LOGIN = ("oauth_creds.json", "google_accounts.json")
 _WEB_TOOLS = ("google_web_search", "web_fetch")
@@ -22,7 +25,7 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary="Gemini CLI",
         prepare=prepare,
-        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}"),
+        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
         wires=("gemini",),
         auth=(
             AuthOption("api-key", env=("GEMINI_API_KEY",)),
@@ -31,6 +34,7 @@ def benchflow_agent() -> AgentSpec:
         ),
         default_model="gemini/gemini-2.5-flash",
         skill_paths=("~/.gemini/skills", "~/.agents/skills"),
+        skill_call=skill_call,
         web_tools_can_be_disabled=True,
         exchange_purpose=purpose,
         handshake_timeout=120.0,
@@ -38,6 +42,14 @@ def benchflow_agent() -> AgentSpec:
         reports_version=True,
         homepage="https://geminicli.com",
     )
+
+
+def skill_call(call: Mapping[str, Any]) -> str | None:
+    """Its own tool for skills, named in the id of the call; the title begins with the skill's name, in quotes."""
+    if not str(call.get("toolCallId")).startswith("activate_skill"):
+        return read_skill(call)
+    title = str(call.get("title") or "")
+    return title.split('"')[1] if title.startswith('"') else title or None
 
 
 def prepare(context: AgentContext) -> Launch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchflow_core.contracts import AgentContext, AgentSpec, Launch, Layer, pip_layers
+from benchflow_core.contracts import AgentContext, AgentSpec, Check, Launch, Layer, pip_layers
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "1.2.0"
@@ -30,8 +30,21 @@ def benchflow_agent() -> AgentSpec:
         handshake_timeout=120.0,
         version=VERSION,
         reports_version=True,
+        check=check,
         homepage=_HOMEPAGE,
     )
+
+
+def check() -> list[Check]:
+    """What our tests cannot say."""
+    return [
+        Check(
+            "tried",
+            "warn",
+            f"lab-core {VERSION} is a release on GitHub and on no package index: our tests run a stand-in for it",
+            "Try the real one here: bench agent check harvey-lab-harness",
+        )
+    ]
 
 
 def layers(harness: bytes) -> tuple[Layer, Layer]:

@@ -48,6 +48,10 @@ class TestPlugin(AgentConformance):
     def plugin(self) -> str:
         return "harvey-lab-harness"
 
+    @pytest.fixture
+    def sandbox_options(self, agent_cache: Path) -> Mapping[str, str]:
+        return {"dir": str(agent_cache / "sandboxes" / "local")}
+
     test_session_answers_prompts = OUT_OF_REACH
     test_turn_can_be_cancelled = OUT_OF_REACH
     test_secrets_are_in_no_command_line = OUT_OF_REACH

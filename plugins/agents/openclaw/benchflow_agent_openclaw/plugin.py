@@ -18,6 +18,7 @@ from benchflow_core.hookspecs import hookimpl
 
 VERSION = "2026.9.6"
 PREFIX = "/opt/benchflow/agents/openclaw"
+_LOCK = Path(__file__).with_name("package-lock.json")
 _PROVIDER = "benchflow"
 _APIS = {
     "messages": ("anthropic-messages", ""),
@@ -34,7 +35,7 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary=f"OpenClaw {VERSION}, with a gateway process of its own beside it",
         prepare=prepare,
-        layers=npm_layers(PREFIX, f"openclaw@{VERSION}", files={"start.mjs": start}),
+        layers=npm_layers(PREFIX, f"openclaw@{VERSION}", lock=_LOCK.read_bytes(), files={"start.mjs": start}),
         wires=("messages", "responses", "gemini", "chat"),
         effort_option="thought_level",
         mcp="launch",

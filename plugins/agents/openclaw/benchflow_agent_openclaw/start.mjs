@@ -3,6 +3,8 @@
 // Each session has a gateway of its own, with its own port and state. `gateway` takes a free port and makes a folder
 // named after it; `acp` claims the first folder that nobody has; `ready` waits for one that answers and is not claimed.
 // So two sessions in one box never share a gateway, and none of them has to know a port beforehand.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import fs from "node:fs";
 import http from "node:http";
 import net from "node:net";
@@ -59,7 +61,25 @@ async function become(...args) {
   await import(program);
 }
 
+// On a busy machine a gateway gives up when a part of it takes five seconds to start: it is tried again, while nobody
+// has claimed it.
 async function gateway() {
+  for (let attempt = 1; ; attempt++) {
+    const child = spawn(process.execPath, [import.meta.filename, "gateway-itself"], { stdio: "inherit" });
+    const end = () => child.kill("SIGTERM");
+    process.once("SIGTERM", end);
+    const [code] = await once(child, "exit");
+    process.removeListener("SIGTERM", end);
+    if (code === 0 || code === null || attempt === 3 || wasClaimed(child.pid)) process.exit(code ?? 1);
+  }
+}
+
+function wasClaimed(pid) {
+  const own = (slot) => fs.readFileSync(path.join(slot, "pid"), "utf8") === String(pid);
+  return all().some((slot) => fs.existsSync(path.join(slot, "claimed")) && own(slot));
+}
+
+async function gatewayItself() {
   for (const slot of all()) if (!alive(slot)) fs.rmSync(slot, { recursive: true, force: true });
   const port = await freePort();
   const slot = path.join(slots, String(port));
@@ -90,5 +110,6 @@ async function acp() {
 }
 
 if (mode === "gateway") await gateway();
+else if (mode === "gateway-itself") await gatewayItself();
 else if (mode === "ready") process.exit((await waiting()) ? 0 : 1);
 else await acp();

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers
+from benchflow_core.contracts import AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers, read_skill
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "1.18.33"
+RIPGREP_VERSION = "1.18.0"
+"""Of the npm package."""
 PREFIX = "/opt/benchflow/agents/opencode"
+_LOCK = Path(__file__).with_name("package-lock.json")
+_START = f"""#!/bin/sh
+# Its skills, grep and glob need ripgrep: where there is none, it would fetch one from the network.
+bin="${{XDG_CACHE_HOME:-$HOME/.cache}}/opencode/bin"
+mkdir -p "$bin" && ln -sf {PREFIX}/node_modules/@vscode/ripgrep-linux-*/bin/rg "$bin/rg"
+exec {PREFIX}/node_modules/opencode-ai/bin/opencode.exe "$@"
+"""
+"""npm's install script puts the build for this platform into `opencode.exe`, whatever the platform."""
 _PROVIDER = "benchflow"
 _SDKS = {
     "messages": ("@ai-sdk/anthropic", "/v1"),
@@ -22,10 +34,11 @@ _WEB_TOOLS = ("webfetch", "websearch")
 
 @hookimpl
 def benchflow_agent() -> AgentSpec:
+    packages = (f"opencode-ai@{VERSION}", f"@vscode/ripgrep@{RIPGREP_VERSION}")
     return AgentSpec(
         summary="OpenCode: one native program, speaks every model API",
         prepare=prepare,
-        layers=npm_layers(PREFIX, f"opencode-ai@{VERSION}"),
+        layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/opencode": _START.encode()}),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(
             AuthOption(
@@ -36,6 +49,7 @@ def benchflow_agent() -> AgentSpec:
             ),
         ),
         skill_paths=("~/.config/opencode/skills", "~/.claude/skills", "~/.agents/skills"),
+        skill_call=skill_call,
         web_tools_can_be_disabled=True,
         exchange_purpose=purpose,
         handshake_timeout=180.0,
@@ -43,6 +57,12 @@ def benchflow_agent() -> AgentSpec:
         reports_version=True,
         homepage="https://opencode.ai",
     )
+
+
+def skill_call(call: Mapping[str, Any]) -> str | None:
+    """Its own tool for skills, named in the title until the call has ended."""
+    given = call.get("rawInput") or {}
+    return given.get("name") if call.get("title") == "skill" else read_skill(call)
 
 
 def prepare(context: AgentContext) -> Launch:
@@ -57,9 +77,7 @@ def prepare(context: AgentContext) -> Launch:
         "OPENCODE_DISABLE_SHARE": "1",
     }
     content = json.dumps(_config(context), indent=2).encode()
-    # npm's install script puts the build for this platform there, whatever the platform.
-    program = f"{PREFIX}/node_modules/opencode-ai/bin/opencode.exe"
-    return Launch(argv=(program, "acp"), env=env, files={path: content})
+    return Launch(argv=(f"{PREFIX}/bin/opencode", "acp"), env=env, files={path: content})
 
 
 def _config(context: AgentContext) -> dict[str, Any]:

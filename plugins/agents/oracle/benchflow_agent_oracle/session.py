@@ -16,7 +16,8 @@ _SHOWN = 64 * 1024
 _HOUSEKEEPING = 60.0
 
 _MAKE_READY = """
-chmod 700 "$1" && chmod u+x "$2" && mkdir -p "$(dirname "$3")" && : > "$3" || exit 97
+chmod 700 "$1" && { [ -x "$2" ] || chmod u+x "$2"; } || exit 97
+{ [ -d "${3%/*}" ] || mkdir -p "${3%/*}"; } && : > "$3" || exit 97
 [ "$4" = root ] || chown "$4" "$1" "$2" "$3" || exit 97
 """
 # A script without a first line of its own is bash's, where there is one. Output goes to a file and not through us, so
@@ -24,7 +25,7 @@ chmod 700 "$1" && chmod u+x "$2" && mkdir -p "$(dirname "$3")" && : > "$3" || ex
 _RUN = """
 "$(command -v bash || command -v sh)" -c '"$0"' "$2" > "$3" 2>&1 < /dev/null
 code=$?
-tail -c "$5" "$3"
+[ ! -s "$3" ] || tail -c "$5" "$3"
 echo "ran $code" >&2
 exit "$code"
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Launch, npm_layers
 from benchflow_core.hookspecs import hookimpl
 
@@ -9,6 +11,7 @@ VERSION = "0.0.34"
 """Of the adapter, as it reports it."""
 PI_VERSION = "0.87.1"
 PREFIX = "/opt/benchflow/agents/pi"
+_LOCK = Path(__file__).with_name("package-lock.json")
 _MODULES = f"{PREFIX}/node_modules"
 _PI = f'#!/bin/sh\nexec {NODE} {_MODULES}/@earendil-works/pi-coding-agent/dist/bundle/cli.js "$@"\n'
 _PROVIDER = "benchflow"
@@ -28,7 +31,7 @@ def benchflow_agent() -> AgentSpec:
         summary=f"pi {PI_VERSION}, a minimal coding agent: four tools, never asks for permission",
         name="pi-acp",
         prepare=prepare,
-        layers=npm_layers(PREFIX, *packages, files={"bin/pi": _PI.encode()}),
+        layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/pi": _PI.encode()}),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(AuthOption("host-login", files={"~/.pi/agent/auth.json": ".pi/agent/auth.json"}, native=True),),
         mcp="",

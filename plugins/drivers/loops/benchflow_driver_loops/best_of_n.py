@@ -19,7 +19,7 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     rounds, role, box = Rounds("best-of-n", params), episode.roles[0], episode.sandbox
     start = await box.snapshot("best-of-n-start")
     states = []
-    for number in range(max(1, int(params["n"]))):
+    for number in range(params["n"]):
         if number:
             await box.restore(start)
         turn = await episode.prompt(role, None)
@@ -36,11 +36,18 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     rounds.report(episode, "passed_bar" if passes else "max_iterations", chosen=best, chosen_by="verifier")
 
 
+def refuse(params: Mapping[str, Any]) -> None:
+    from benchflow_driver_loops.rounds import refuse_below
+
+    refuse_below(1, "n")(params)
+
+
 @hookimpl
 def benchflow_driver() -> DriverSpec:
     return DriverSpec(
         summary="n independent attempts, the best by the tests is kept",
         drive=drive,
         params={"n": 3},
+        refuse=refuse,
         needs=frozenset({Capability.SNAPSHOT, Capability.RESTORE}),
     )

@@ -9,17 +9,21 @@ from typing import Any, Final
 from benchflow_core.contracts import SoftVerdict
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["LEVELS", "feedback"]
+__all__ = ["LEVELS", "check_level", "feedback"]
 
 LEVELS: Final = ("none", "counts", "names", "raw")
 _RAW: Final = 4000
 _PARAMETERS: Final = re.compile(r"\[.*\]$")
 
 
-def feedback(verdict: SoftVerdict, level: str) -> str:
-    """A prompt for the next attempt."""
+def check_level(level: str) -> None:
     if level not in LEVELS:
         raise ConfigurationError(f"feedback '{level}' is unknown.", remedy=f"Known: {', '.join(LEVELS)}.")
+
+
+def feedback(verdict: SoftVerdict, level: str) -> str:
+    """A prompt for the next attempt."""
+    check_level(level)
     ask = "The task is not solved yet. Find out what is wrong and fix it."
     if level == "raw" and verdict.output.strip():
         return f"{ask}\n\nThe tests said:\n{verdict.output[-_RAW:]}"

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from benchflow_core.contracts import Episode, SoftVerdict, TurnRecord
+from benchflow_core.errors import ConfigurationError
 
-__all__ = ["Rounds", "passed"]
+__all__ = ["Rounds", "passed", "refuse_below"]
+
+
+def refuse_below(least: int, name: str) -> Callable[[Mapping[str, Any]], None]:
+    """For `DriverSpec.refuse`: a number of rounds that would do nothing."""
+
+    def refuse(params: Mapping[str, Any]) -> None:
+        if params[name] < least:
+            raise ConfigurationError(f"{name}={params[name]}: at least {least} is needed.")
+
+    return refuse
 
 
 def passed(verdict: SoftVerdict) -> bool:
@@ -30,6 +41,7 @@ class Rounds:
         self.tokens.append(_tokens(turn))
         if reward is not None:
             episode.reward(reward, source=self.strategy, step=len(self.rewards) - 1)
+        self.report(episode, "error")  # unless a later report says otherwise
 
     def report(self, episode: Episode, stop_reason: str, **more: Any) -> None:
         first = next((n for n, reward in enumerate(self.rewards) if reward is not None and reward >= 1.0), None)

@@ -25,6 +25,12 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     rounds.report(episode, "max_iterations")
 
 
+def refuse(params: Mapping[str, Any]) -> None:
+    from benchflow_driver_loops.rounds import refuse_below
+
+    refuse_below(0, "k")(params)
+
+
 @hookimpl
 def benchflow_driver() -> DriverSpec:
-    return DriverSpec(summary="the agent reviews its own work k times", drive=drive, params={"k": 3})
+    return DriverSpec(summary="the agent reviews its own work k times", drive=drive, params={"k": 3}, refuse=refuse)

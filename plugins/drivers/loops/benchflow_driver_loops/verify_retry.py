@@ -30,10 +30,19 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     rounds.report(episode, "max_iterations")
 
 
+def refuse(params: Mapping[str, Any]) -> None:
+    from benchflow_driver_loops.feedback import check_level
+    from benchflow_driver_loops.rounds import refuse_below
+
+    check_level(params["feedback"])
+    refuse_below(0, "k")(params)
+
+
 @hookimpl
 def benchflow_driver() -> DriverSpec:
     return DriverSpec(
         summary="try again while the tests fail: k retries, feedback none|counts|names|raw",
         drive=drive,
         params={"k": 3, "feedback": "names"},
+        refuse=refuse,
     )

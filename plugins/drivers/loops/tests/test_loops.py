@@ -47,7 +47,7 @@ class TestBestOfN(DriverConformance):
 
 @pytest.fixture
 def play(tmp_path):
-    async def run(driver, *turns):
+    async def run(driver, *turns, broken=False):
         from benchflow_core.rollout import Rollout, RolloutConfig
 
         script = json.dumps({"turns": [[{"run": command}] for command in turns]})
@@ -61,7 +61,7 @@ def play(tmp_path):
         )
         rollout = await Rollout.create(config)
         result = await rollout.run()
-        assert result.error is None, result.error
+        assert broken or result.error is None, result.error
         prompts = json.loads((rollout.dir / "prompts.json").read_text())
         return result, prompts
 
@@ -105,6 +105,28 @@ async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
         await play("verify-retry:kk=3", "true")
     with pytest.raises(ConfigurationError, match="k=many is not a int"):
         await play("verify-retry:k=many", "true")
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("verify-retry:feedback=everything", "feedback 'everything' is unknown"),
+        ("verify-retry:k=-1", "k=-1: at least 0 is needed"),
+        ("self-review:k=-2", "k=-2: at least 0 is needed"),
+        ("best-of-n:n=0", "n=0: at least 1 is needed"),
+    ],
+)
+async def test_a_parameter_that_means_nothing_is_refused_before_anything_starts(play, tmp_path, word, why):
+    with pytest.raises(ConfigurationError, match=why):
+        await play(word, "true")
+    assert not (tmp_path / "jobs").exists()
+
+
+async def test_a_loop_that_breaks_off_says_how_far_it_came(play):
+    result, _ = await play("verify-retry:k=3", "true", "kill -9 $PPID", broken=True)
+    assert result.error_info["kind"] == "agent"
+    assert (result.loop["iterations_run"], result.loop["stop_reason"]) == (1, "error")
+    assert result.loop["reward_trajectory"] == [0.0]
 
 
 TESTS = ({"name": "test_a[secret-1]", "status": "failed"}, {"name": "test_b", "status": "passed"})

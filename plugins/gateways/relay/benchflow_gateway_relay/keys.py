@@ -69,6 +69,8 @@ class Key:
         before = self.usage
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd", "requests")
         sums = {name: _plus(getattr(before, name), getattr(usage, name)) for name in names}
+        if "recording" in (before.source, usage.source):
+            sums["cost_usd"] = _with_free(before, usage)
         sources = (before.source, usage.source)
         self.usage = replace(
             before,
@@ -152,6 +154,12 @@ def cost_of(usage: Usage, prices: Mapping[str, float]) -> float | None:
         (written, prices.get("cache_write", prices["input"])),
     )
     return sum(tokens * price for tokens, price in parts) / 1e6
+
+
+def _with_free(a: Usage, b: Usage) -> float | None:
+    """A replayed answer costs nothing, which does not make an unknown cost known."""
+    paid = [usage for usage in (a, b) if usage.source != "recording" and usage.requests]
+    return paid[0].cost_usd if paid else 0.0
 
 
 def _hash(secret: str) -> bytes:

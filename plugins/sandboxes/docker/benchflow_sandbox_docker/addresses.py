@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Final
+
+from benchflow_boxkit.addresses import own_addresses
 
 from benchflow_sandbox_docker.engine.api import Engine
 
-__all__ = ["SERVICES", "bridge_prefixes", "forbidden", "own_addresses"]
+__all__ = ["SERVICES", "bridge_prefixes", "forbidden", "watch"]
 
 SERVICES: Final = "198.18.0.0/15"
 """Where the networks of compose tasks are made, each with an address of the engine's host in it."""
+_IPV4_ADDRESSES, _IPV6_ADDRESSES = 0x10, 0x100
 _ALWAYS: Final = (SERVICES, "169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128")
 
 
-def own_addresses() -> set[str]:
-    """Of this machine's interfaces, read anew each time: engines make bridges while we run."""
-    found: set[str] = set()
-    with contextlib.suppress(OSError):
-        address = ""
-        for line in Path("/proc/net/fib_trie").read_text().splitlines():
-            if "host LOCAL" in line:
-                found.add(address)
-            address = line.rpartition("-- ")[2].strip() if "-- " in line else address
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc/net/if_inet6").read_text().splitlines():
-            found.add(str(ipaddress.IPv6Address(int(line.split()[0], 16))))
-    for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, 9))  # a datagram socket sends nothing on connect
-            found.add(str(probe.getsockname()[0]))
-    return found
+def watch(changed: Callable[[], None]) -> Callable[[], None]:
+    """Tells when this machine gets or loses an address, as with a new network of somebody's; returns what ends that."""
+    if not hasattr(socket, "AF_NETLINK"):
+        return lambda: None
+    loop = asyncio.get_running_loop()
+    netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    netlink.setblocking(False)
+    netlink.bind((0, _IPV4_ADDRESSES | _IPV6_ADDRESSES))
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # nothing more, or more than there was room for: both are a change
+            while netlink.recv(1 << 16):
+                pass
+        changed()
+
+    def end() -> None:
+        if netlink.fileno() >= 0:
+            loop.remove_reader(netlink)
+            netlink.close()
+
+    loop.add_reader(netlink, read)
+    return end
 
 
 async def bridge_prefixes(engine: Engine, network: str) -> list[str]:
@@ -44,5 +53,8 @@ async def bridge_prefixes(engine: Engine, network: str) -> list[str]:
 
 
 def forbidden(bridge: list[str]) -> list[str]:
-    addresses = (a for a in own_addresses() if not ipaddress.ip_address(a).is_loopback)
-    return list(dict.fromkeys([*_ALWAYS, *bridge, *(f"{a}/{128 if ':' in a else 32}" for a in sorted(addresses))]))
+    """What is below one of the others is left out: every running box has an address of its own on the host."""
+    wide = [ipaddress.ip_network(prefix, strict=False) for prefix in (*_ALWAYS, *bridge)]
+    parsed = (ipaddress.ip_address(address) for address in sorted(own_addresses()))
+    rest = [a for a in parsed if not a.is_loopback and not any(a in network for network in wide)]
+    return list(dict.fromkeys([*_ALWAYS, *bridge, *(f"{a}/{a.max_prefixlen}" for a in rest)]))

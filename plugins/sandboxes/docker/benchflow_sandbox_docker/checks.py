@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
+from benchflow_boxkit.interpreter import machine
+
 from benchflow_core.contracts.common import Check
 from benchflow_core.errors import BenchflowError
-from benchflow_sandbox_docker import interpreter, leases
+from benchflow_sandbox_docker import leases
 from benchflow_sandbox_docker.engine import host
 from benchflow_sandbox_docker.engine.api import Engine
 
@@ -28,7 +30,7 @@ async def _run() -> list[Check]:
     version = await engine.version()
     name = "Podman" if await engine.is_podman() else "Docker"
     found = [Check("engine", "ok", f"{name} {version.get('Version', '?')}, API {version.get('ApiVersion', '?')}")]
-    here, there = interpreter.machine(), str(version.get("Arch", ""))
+    here, there = machine(), str(version.get("Arch", ""))
     if there in ("", here):
         found.append(Check("platform", "ok", f"linux/{here}"))
     else:

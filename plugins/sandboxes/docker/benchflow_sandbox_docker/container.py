@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import secrets
+import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from benchflow_boxkit.channel import Channel
 
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import InfrastructureError, SandboxStartError
-from benchflow_sandbox_docker.channel import Channel
 from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.attached import Attached
 from benchflow_sandbox_docker.engine.http import EngineError
 from benchflow_sandbox_docker.interpreter import SUPERVISOR
 
@@ -25,6 +29,10 @@ _CAPABILITIES: Final = (
 )  # fmt: skip
 """What engines give by default, without NET_RAW. NET_ADMIN is for the first process alone, which forbids routes with it
 and takes it away from everything it will ever start."""
+_FOR_VIEWS: Final = {"cap": "SYS_ADMIN", "security": "apparmor=unconfined"}
+"""Where programs may be given a view, likewise for the first process: an engine lets a whole container mount, or nobody
+in it. Programs get a filter that refuses what this opens (`inside/filter.py`)."""
+_TOO_MANY_CPUS: Final = "Range of CPUs"
 _LOADER_ENV: Final = ("LD_PRELOAD=", "LD_LIBRARY_PATH=", "LD_AUDIT=", "GLIBC_TUNABLES=")
 """An image's own settings are for its programs, not for ours; programs get theirs from us."""
 
@@ -60,17 +68,23 @@ class ContainerPlan:
     never: Sequence[str] = ()
     """Addresses among `peers` that it may not: the gateways, which are the engine's host."""
     platform: str | None = None
+    views: bool = False
+    """May programs in it be given an access view?"""
     host_config: Mapping[str, Any] = field(default_factory=dict)
     """More of the engine's own settings, e.g. extra mounts of a compose service."""
     config: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    own_accounts: bool = False
+    """The image's account files would hold up the engine, which reads them before it starts anything: give it ours."""
 
     def create_config(self) -> dict[str, Any]:
+        more = _FOR_VIEWS if self.views else {}
         host = {
             "AutoRemove": True,
             "NetworkMode": self.network,
             "CapDrop": ["ALL"],
-            "CapAdd": list(_CAPABILITIES),
-            "SecurityOpt": ["no-new-privileges"],
+            "CapAdd": [*_CAPABILITIES, *([more["cap"]] if more else ())],
+            "SecurityOpt": ["no-new-privileges", *([more["security"]] if more else ())],
             "LogConfig": {"Type": "none"},
             "Mounts": [mount.config() for mount in self.mounts],
             **_limits(self.resources),
@@ -110,9 +124,10 @@ def _limits(resources: Resources) -> dict[str, Any]:
 
 
 class Container:
-    def __init__(self, engine: Engine, name: str, channel: Channel, identity: str, network: str) -> None:
-        self.engine, self.name, self.channel, self.id, self.network = engine, name, channel, identity, network
+    def __init__(self, engine: Engine, channel: Channel, identity: str, network: str) -> None:
+        self.engine, self.channel, self.id, self.network = engine, channel, identity, network
         self.users: tuple[str, ...] = ("root",)
+        self.notices: tuple[str, ...] = ()
         self._removing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -122,7 +137,7 @@ class Container:
         # The engine goes on with a request whose client went away: we see it to its end before we clean up.
         begun = asyncio.ensure_future(_begin(engine, name, plan))
         try:
-            identity, channel = await asyncio.shield(begun)
+            identity, channel, plan = await asyncio.shield(begun)
         except BaseException as error:
             for result in await asyncio.gather(begun, return_exceptions=True):
                 if isinstance(result, tuple):
@@ -132,7 +147,7 @@ class Container:
             if isinstance(error, EngineError):
                 raise _start_error(plan, error) from error
             raise
-        box = cls(engine, name, channel, identity, plan.network)
+        box = cls(engine, channel, identity, plan.network)
         try:
             answer = await channel.call(
                 "setup",
@@ -140,15 +155,17 @@ class Container:
                 peers=list(plan.peers),
                 never=list(plan.never),
                 cut_off=False,
+                views=plan.views,
             )
         except BaseException as error:
             await asyncio.shield(box.remove())
             if isinstance(error, OSError | InfrastructureError):
+                said = channel.line.failure or error
                 raise SandboxStartError(
-                    f"The container on {plan.image} came up, but its first process did not: {channel.tail() or error}."
+                    f"The container on {plan.image} came up, but its first process did not: {said}."
                 ) from error
             raise
-        box.users = tuple(answer["users"])
+        box.users, box.notices = tuple(answer["users"]), plan.notices
         return box
 
     async def remove(self) -> None:
@@ -165,18 +182,45 @@ class Container:
             await self.channel.close()
 
 
-async def _begin(engine: Engine, name: str, plan: ContainerPlan) -> tuple[str, Channel]:
-    identity = await engine.create(name, plan.create_config(), plan.platform)
-    channel = Channel(await engine.attach(identity), f"The box {name}")
+async def _begin(engine: Engine, name: str, plan: ContainerPlan) -> tuple[str, Channel, ContainerPlan]:
     try:
+        identity = await engine.create(name, plan.create_config(), plan.platform)
+    except EngineError as error:
+        if error.status != 400 or _TOO_MANY_CPUS not in error.reason:
+            raise
+        # A limit that the machine cannot reach limits nothing: the engine refuses it, and we need none.
+        said = f"{plan.resources.cpus:g} CPUs were asked for, more than the engine's machine has: not limited"
+        plan = replace(plan, resources=replace(plan.resources, cpus=None), notices=(*plan.notices, said))
+        identity = await engine.create(name, plan.create_config(), plan.platform)
+    channel = Channel(Attached(await engine.attach(identity)), f"The box {name}")
+    try:
+        if plan.own_accounts:
+            await engine.put_archive(identity, "/", _accounts())
         await engine.start(identity)
     except BaseException:
         await channel.close()
         raise
-    return identity, channel
+    return identity, channel, plan
+
+
+def _accounts() -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as archive:
+        for path, text in {"etc/passwd": b"root:x:0:0:root:/root:/bin/sh\n", "etc/group": b"root:x:0:\n"}.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(text), 0o644
+            archive.addfile(entry, io.BytesIO(text))
+    return held.getvalue()
 
 
 def _start_error(plan: ContainerPlan, error: EngineError) -> SandboxStartError:
     if error.status == 404 and "image" in error.reason.lower():
         return SandboxStartError(f"The engine has no image {plan.image}.", retryable=False)
-    return SandboxStartError(f"The engine cannot start a container on {plan.image}: {error.reason}.")
+    if plan.resources.gpus and "device" in error.reason:
+        return SandboxStartError(
+            f"The engine cannot give {plan.resources.gpus} GPUs: {error.reason}.",
+            retryable=False,
+            remedy="Install NVIDIA's container toolkit for this engine, or use a sandbox that has GPUs.",
+        )
+    what = f"The engine cannot start a container on {plan.image}: {error.reason}."
+    return SandboxStartError(what, retryable=False) if error.status == 400 else SandboxStartError(what)

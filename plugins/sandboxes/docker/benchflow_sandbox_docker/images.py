@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_boxkit import context as contexts
+from benchflow_boxkit import dockerfile, leases
+from benchflow_boxkit.locks import file_lock
+
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext
 from benchflow_core.errors import BenchflowError, BuildError, ConfigurationError, InfrastructureError, TaskError
-from benchflow_sandbox_docker import context as contexts
-from benchflow_sandbox_docker import dockerfile, leases
+from benchflow_sandbox_docker import archives, buildkit
 from benchflow_sandbox_docker.engine.api import Engine
 from benchflow_sandbox_docker.engine.http import EngineError
-from benchflow_sandbox_docker.volumes import file_lock
 
 __all__ = ["Images", "reference"]
 
@@ -117,7 +119,7 @@ class Images:
         for base in recipe.bases:
             if await self._engine.image(base) is None:
                 await self._pull(base, request.platform)
-        file = contexts.name_of(context, request.dockerfile or context.root / "Dockerfile")
+        file = archives.name_of(context, request.dockerfile or context.root / "Dockerfile")
         marks = leases.labels("image", self._context.labels, shared=True)
         query = {
             "t": name, "dockerfile": file, "rm": True, "forcerm": True, "labels": marks,
@@ -125,7 +127,7 @@ class Images:
         }  # fmt: skip
         try:
             async with asyncio.timeout(request.timeout):
-                await self._engine.build(query, contexts.stream(context, file, recipe.text))
+                await self._engine.build(query, archives.stream(context, file, recipe.text))
         except TimeoutError as error:
             raise BuildError(f"{recipe.path}: the build took longer than {request.timeout:.0f} s.") from error
         except (BuildError, EngineError) as error:
@@ -142,9 +144,9 @@ def _explained(recipe: dockerfile.Recipe, error: BenchflowError) -> BuildError:
     if tail and tail not in text:
         text = f"{text}; the log ends: {tail}"
     remedy = None
-    if recipe.needs_buildkit:
+    if found := buildkit.needs(recipe):
         remedy = (
-            f"{recipe.needs_buildkit[0]} needs BuildKit, which this engine's API builder does not offer: build the "
+            f"{found[0]} needs BuildKit, which this engine's API builder does not offer: build the "
             "image with docker buildx and name it as docker_image, or write it without."
         )
     return BuildError(f"{text}.", remedy=remedy, details=details)
@@ -161,6 +163,7 @@ def reference(found: Found, layers: str, runtimes: Mapping[str, str], meta: Mapp
         env=env,
         user=config.get("User") or None,
         runtimes=runtimes,
+        main=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
         notices=found.notices,
         meta={
             "image": str(found.details["Id"]),

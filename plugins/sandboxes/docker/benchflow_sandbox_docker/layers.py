@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import os
 import platform
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from benchflow_boxkit import files, layering
+from benchflow_boxkit.command import Command
+from benchflow_boxkit.inside import sending
+from benchflow_boxkit.inside.launch import DEFAULT_PATH
+from benchflow_boxkit.programs import Programs
+
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.sandboxes import SandboxContext
-from benchflow_core.errors import BuildError, ConfigurationError
-from benchflow_sandbox_docker import files
+from benchflow_core.errors import BuildError, CapabilityMissing
 from benchflow_sandbox_docker.container import Container, Mount
-from benchflow_sandbox_docker.inside import sending
-from benchflow_sandbox_docker.inside.launch import DEFAULT_PATH
 from benchflow_sandbox_docker.interpreter import MOUNT, PYTHON
-from benchflow_sandbox_docker.programs import Command, Programs
 from benchflow_sandbox_docker.volumes import Volumes
 
 __all__ = ["Layers"]
@@ -29,8 +29,8 @@ _CA: Final = "/tmp/benchflow-ca.pem"
 _CA_NAMES: Final = (
     "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "GIT_SSL_CAINFO",
 )  # fmt: skip
+_MUSL: Final = "/lib/ld-musl-{}.so.1"
 _GLIBC: Final = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
-_INDEXES: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry")
 OpenBox = Callable[[str, Sequence[Mount]], Awaitable[Container]]
 """A box for installing: on this image, with these mounts and the internet."""
 
@@ -44,8 +44,9 @@ class Layers:
         """In order: a later layer sees the earlier ones while it is installed."""
         found: list[Mount] = []
         for layer in layers:
-            prefix, earlier = _prefix(layer), tuple(found)
-            key = _key(layer, base, earlier)
+            prefix, earlier = layering.prefix_of(layer, MOUNT), tuple(found)
+            mounted = [mount.volume.rpartition("-")[0] for mount in earlier]
+            key = layering.digest(layer, base, mounted)[:24]
 
             async def fill(volume: str, layer: Layer = layer, earlier: Sequence[Mount] = earlier) -> None:
                 async with self._building:
@@ -57,7 +58,7 @@ class Layers:
     async def _fill(
         self, layer: Layer, base: str, volume: str, earlier: Sequence[Mount], env: Mapping[str, str]
     ) -> None:
-        box = await self._open_box(base, [*earlier, Mount(volume, _prefix(layer), read_only=False)])
+        box = await self._open_box(base, [*earlier, Mount(volume, layering.prefix_of(layer, MOUNT), read_only=False)])
         try:
             programs = Programs(box.channel)
             box.channel.on_event = programs.exited
@@ -80,6 +81,8 @@ class Layers:
         for command in layer.install:
             argv = [part.replace("{prefix}", layer.prefix) for part in command]
             done = await programs.exec(Command(argv, layer.prefix, full, "root"), None, None, 1 << 20)
+            if done.exit_code < 0:
+                await self._refuse_old_musl(layer, argv[0], programs)
             if done.exit_code:
                 log = (done.stdout + done.stderr).decode(errors="replace")[-8000:]
                 raise BuildError(
@@ -87,39 +90,31 @@ class Layers:
                     details={"log": log, "layer": layer.key},
                 )
 
+    async def _refuse_old_musl(self, layer: Layer, program: str, programs: Programs) -> None:
+        """A program that was built for a newer C library than the image's ends like one with a defect of its own."""
+        asked = Command([_MUSL.format(platform.machine())], "/", {}, "root")
+        said = (await programs.exec(asked, 10.0, None, 1 << 16)).stderr.decode(errors="replace")
+        if "musl" in said and (found := re.search(r"Version (\S+)", said)):
+            raise CapabilityMissing(
+                f"Layer {layer.key}: {program} crashes on this image, whose C library is musl {found[1]}: it was built "
+                "for a newer one.",
+                remedy="Use a newer Alpine (3.20 has musl 1.2.5), or an image with glibc such as Debian's.",
+            )
+
     async def _environment(self, box: Container) -> dict[str, str]:
         """The host's way to the package indexes: certificates and addresses, never a credential."""
         env = self._context.env
-        found = {name: env[name] for name in _INDEXES if env.get(name) and "@" not in env[name]}
+        found = layering.indexes(env)
         bundle = next((env[name] for name in _CA_NAMES if env.get(name) and Path(env[name]).is_file()), None)
         if bundle:
             await files.upload(box.channel, Path(bundle), _CA, user="root", mode=0o644)
             found |= dict.fromkeys(_CA_NAMES, _CA)
         machine = platform.machine()
-        loaders = [f"/lib/ld-musl-{machine}.so.1", *_GLIBC]
+        loaders = [_MUSL.format(machine), *_GLIBC]
         musl, *others = (await box.channel.call("look", paths=loaders))["rows"]
         if musl and not any(others):  # our Python has its own C library: it would fetch programs that cannot run here
             found["PIP_PLATFORM"] = f"musllinux_1_2_{machine} musllinux_1_1_{machine}"
         return found
-
-
-def _prefix(layer: Layer) -> str:
-    prefix = os.path.normpath(layer.prefix)
-    taken = prefix == MOUNT or prefix.startswith(f"{MOUNT}/") or MOUNT.startswith(f"{prefix}/")
-    if not prefix.startswith("/") or prefix.count("/") < 2 or taken:
-        raise ConfigurationError(
-            f"Layer {layer.key}: the prefix {layer.prefix!r} is not an absolute path below a folder of its own."
-        )
-    return prefix
-
-
-def _key(layer: Layer, base: str, earlier: Sequence[Mount]) -> str:
-    mounted = [mount.volume.rpartition("-")[0] for mount in earlier]
-    parts = [layer.key, layer.prefix, layer.install, sorted(layer.env.items()), base, mounted]
-    found = hashlib.sha256(json.dumps(parts).encode())
-    for path, data in sorted(layer.files.items()):
-        found.update(path.encode() + b"\0" + hashlib.sha256(data).digest())
-    return found.hexdigest()[:24]
 
 
 def _records(layer: Layer) -> Iterator[bytes]:
@@ -127,9 +122,7 @@ def _records(layer: Layer) -> Iterator[bytes]:
     yield sending.row("top", "", 0o755)
     open_: list[str] = []
     for name, data in sorted(layer.files.items(), key=lambda item: PurePosixPath(item[0]).parts):
-        *folders, last = PurePosixPath(name).parts or ("",)
-        if name.startswith("/") or ".." in folders or last in ("", ".."):
-            raise ConfigurationError(f"Layer {layer.key}: the file {name!r} lies outside its prefix.")
+        *folders, last = PurePosixPath(name).parts
         same = 0
         while same < min(len(open_), len(folders)) and open_[same] == folders[same]:
             same += 1

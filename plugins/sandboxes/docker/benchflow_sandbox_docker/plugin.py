@@ -23,7 +23,9 @@ _THREAT_MODEL = (
 _CAPABILITIES = frozenset(
     {
         Capability.USERS,
+        Capability.ACCESS_VIEW,
         Capability.SNAPSHOT,
+        Capability.SNAPSHOT_COMPOSE,
         Capability.RESTORE,
         Capability.CHANGES,
         Capability.PORTS,

@@ -6,12 +6,15 @@ import asyncio
 import hashlib
 import json
 import os
-import re
-import sys
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from benchflow_boxkit import leases
+from benchflow_boxkit.interpreter import machine
+from benchflow_boxkit.layering import require_runtimes
 
 from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.sandboxes import (
@@ -23,14 +26,15 @@ from benchflow_core.contracts.sandboxes import (
     StartRequest,
 )
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, SandboxStartError
-from benchflow_sandbox_docker import addresses, interpreter, leases
+from benchflow_sandbox_docker import addresses
 from benchflow_sandbox_docker.box import DockerSandbox
 from benchflow_sandbox_docker.container import Container, ContainerPlan, Mount
 from benchflow_sandbox_docker.engine.api import Engine
 from benchflow_sandbox_docker.engine.host import find
 from benchflow_sandbox_docker.images import Images, reference
-from benchflow_sandbox_docker.inside.launch import DEFAULT_PATH
+from benchflow_sandbox_docker.interpreter import INTERPRETER, MOUNT, PYTHON
 from benchflow_sandbox_docker.layers import Layers
+from benchflow_sandbox_docker.leases import reap_dead
 from benchflow_sandbox_docker.snapshots import Snapshots
 from benchflow_sandbox_docker.volumes import Volumes
 
@@ -40,13 +44,15 @@ if TYPE_CHECKING:
 __all__ = ["DockerProvider"]
 
 _BUILD_TERM = 3 * 3600.0
+_SETTLING = 0.01
 ChangePlan = Callable[[ContainerPlan], ContainerPlan]
 
 
 class DockerProvider:
     def __init__(self, context: SandboxContext) -> None:
         self.context = context
-        self.engine = Engine(find(_environment(context)))
+        self._env = _environment(context)
+        self.engine = Engine(find(self._env))
         self._boxes: set[DockerSandbox | ComposeSandbox] = set()
         self._images = Images(self.engine, context)
         self._volumes = Volumes(self.engine, context.cache_dir, context.labels)
@@ -54,6 +60,11 @@ class DockerProvider:
         self._snapshots = Snapshots(self.engine, context.cache_dir, context.labels, self._open_donor)
         self._bridge: asyncio.Task[tuple[str, list[str]]] | None = None
         self._reaping: asyncio.Task[list[str]] | None = None
+        self._walled: weakref.WeakSet[Container] = weakref.WeakSet()
+        """Containers with a way out, and so with addresses that they must not reach."""
+        self._forbidden: set[str] = set()
+        self._renewing: asyncio.Task[None] | None = None
+        self._unwatch: Callable[[], None] = lambda: None
 
     # --- images ----------------------------------------------------------------------------------------------------
 
@@ -65,15 +76,14 @@ class DockerProvider:
             from benchflow_sandbox_docker.compose.prepare import prepare_compose
 
             return await prepare_compose(self, request, layers, runtimes)
-        for runtime in (*runtimes, *(runtime for layer in layers for runtime in layer.runtimes)):
-            _require(runtime)
+        require_runtimes(runtimes, layers)
         found = await self._images.find(request)
         config = found.details.get("Config") or {}
         env = dict(row.partition("=")[::2] for row in config.get("Env") or ())
         mounts = await self._layers.mounts(found.base, layers, env)
         rows = [[mount.volume, mount.target] for mount in mounts]
         key = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:12] if rows else ""
-        return reference(found, key, {"python": interpreter.PYTHON}, {"mounts": rows, "platform": request.platform})
+        return reference(found, key, {"python": PYTHON}, {"mounts": rows, "platform": request.platform})
 
     # --- boxes -----------------------------------------------------------------------------------------------------
 
@@ -91,9 +101,8 @@ class DockerProvider:
         """One container. `change`: what a service of a compose task wants different."""
         if "image" not in image.meta:
             raise SandboxStartError(f"The image {image.ref} was not prepared by the Docker sandbox.", retryable=False)
-        env = {"PATH": DEFAULT_PATH, "LANG": "C.UTF-8", **image.env, **request.env}
         start = partial(self._start_container, request, change)
-        box = DockerSandbox(image, request, env, start, self._reach, self._snapshots, self.forget_box)
+        box = DockerSandbox(image, request, self._env, start, self._reach, self._snapshots, self.forget_box)
         self._boxes.add(box)
         try:
             await box.begin(request.revert)
@@ -108,6 +117,10 @@ class DockerProvider:
 
     def keep(self, sandbox: ComposeSandbox) -> None:
         self._boxes.add(sandbox)
+
+    def beside(self, token: str) -> ComposeSandbox | None:
+        many = (box for box in self._boxes if not isinstance(box, DockerSandbox) and len(box.boxes) > 1)
+        return next((box for box in many if box.around.beside == token), None)
 
     def forget_box(self, sandbox: DockerSandbox | ComposeSandbox) -> None:
         self._boxes.discard(sandbox)
@@ -126,36 +139,44 @@ class DockerProvider:
             network=network,
             forbidden=forbidden,
             platform=image.meta.get("platform"),
+            views=request.access_views,
+            own_accounts=bool(image.meta.get("own_accounts")),
+            notices=tuple(f"the engine cannot choose a GPU of type {name}" for name in request.resources.gpu_types),
         )
         return await self.start_container(change(plan))
 
     async def start_container(self, plan: ContainerPlan) -> Container:
         """With our interpreter mounted, without which nothing of ours runs in it."""
-        key = f"box-{interpreter.identity()}"
+        key = f"box-{INTERPRETER.identity()}"
         fill = partial(self._fill_interpreter, plan.image)
         while True:
             volume = await self._volumes.ensure(key, fill, nobodys=True)
-            mounts = [Mount(volume, interpreter.MOUNT), *plan.mounts]
+            mounts = [Mount(volume, MOUNT), *plan.mounts]
             try:
-                return await Container.start(self.engine, replace(plan, mounts=mounts))
+                started = await Container.start(self.engine, replace(plan, mounts=mounts))
             except SandboxStartError:
                 if not await self._volumes.was_pruned(key):
                     raise
+                continue
+            if plan.forbidden:
+                self._walled.add(started)
+                await self._renew_wall(started, plan.forbidden)
+            return started
 
     async def _fill_interpreter(self, image: str, volume: str) -> None:
-        there = str((await self.engine.version()).get("Arch") or interpreter.machine())
-        if there != interpreter.machine():
+        there = str((await self.engine.version()).get("Arch") or machine())
+        if there != machine():
             raise CapabilityMissing(
-                f"The engine runs on {there} and this host on {interpreter.machine()}: boxes need this host's Python.",
+                f"The engine runs on {there} and this host on {machine()}: boxes need this host's Python.",
                 remedy="Run bench on a machine like the engine's.",
             )
-        archive = await asyncio.to_thread(interpreter.archive)
+        archive = await asyncio.to_thread(INTERPRETER.archive)
         labels = leases.labels("builder", self.context.labels, expires_after=_BUILD_TERM)
-        mount = Mount(volume, interpreter.MOUNT, read_only=False)
+        mount = Mount(volume, MOUNT, read_only=False)
         config = {"Image": image, "Cmd": ["true"], "Labels": labels, "HostConfig": {"Mounts": [mount.config()]}}
         identity = await self.engine.create(f"benchflow-fill-{volume}", config)
         try:
-            await self.engine.put_archive(identity, interpreter.MOUNT, archive)
+            await self.engine.put_archive(identity, MOUNT, archive)
         finally:
             await asyncio.shield(self.engine.remove(identity))
 
@@ -177,6 +198,7 @@ class DockerProvider:
         if policy.mode != "public":
             return "none", []
         if self._bridge is None:
+            self._unwatch = addresses.watch(self._addresses_changed)
             self._bridge = asyncio.ensure_future(self._find_bridge())
         name, prefixes = await asyncio.shield(self._bridge)
         return name, addresses.forbidden(prefixes)
@@ -185,10 +207,31 @@ class DockerProvider:
         name = "podman" if await self.engine.is_podman() else "bridge"
         return "bridge", await addresses.bridge_prefixes(self.engine, name)
 
+    def _addresses_changed(self) -> None:
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.ensure_future(self._renew_walls())
+
+    async def _renew_walls(self) -> None:
+        """An address that this machine has now may be one that running boxes could still reach."""
+        await asyncio.sleep(_SETTLING)  # a new bridge comes with several changes
+        _, now = await self._network(NetworkPolicy("public"))
+        if set(now) - self._forbidden:
+            self._forbidden |= set(now)
+            walls = (self._renew_wall(container, ()) for container in list(self._walled))
+            await asyncio.gather(*walls, return_exceptions=True)
+
+    async def _renew_wall(self, container: Container, known: Sequence[str]) -> None:
+        """Whatever came up since `known` was read."""
+        _, now = await self._network(NetworkPolicy("public"))
+        if (more := [prefix for prefix in now if prefix not in known]) and not container.channel.lost.is_set():
+            await container.channel.call("forbid", forbidden=more)
+
     async def _reach(self, container: Container, policy: NetworkPolicy) -> None:
         """Change what a running container reaches."""
         network, forbidden = await self._network(policy)
         await container.channel.call("network", forbidden=forbidden, cut_off=policy.mode != "public")
+        if forbidden:
+            self._walled.add(container)
         if network != "none" and container.network == "none":
             await self.engine.disconnect("none", container.id)
             await self.engine.connect(network, container.id)
@@ -199,15 +242,16 @@ class DockerProvider:
     def _sweep(self) -> None:
         """Once per job: remove what killed runs left."""
         if self._reaping is None:
-            self._reaping = asyncio.ensure_future(leases.reap_dead(self.engine))
+            self._reaping = asyncio.ensure_future(reap_dead(self.engine))
 
     async def forget(self, snapshot: Snapshot) -> None:
         await self._snapshots.forget(str(snapshot.image.meta.get("image")))
 
     async def close(self) -> None:
+        self._unwatch()
         await asyncio.gather(*(box.stop() for box in list(self._boxes)), return_exceptions=True)
         await self._snapshots.close()
-        for task in (self._reaping, self._bridge):
+        for task in (self._reaping, self._bridge, self._renewing):
             await asyncio.gather(*([task] if task is not None else []), return_exceptions=True)
 
 
@@ -221,17 +265,3 @@ def _environment(context: SandboxContext) -> dict[str, str]:
         )
     env = dict(context.env or os.environ)
     return {**env, "DOCKER_HOST": context.options["host"]} if "host" in context.options else env
-
-
-def _require(runtime: Runtime) -> None:
-    if runtime.name != "python":
-        raise CapabilityMissing(
-            f"The Docker sandbox brings the runtime python, not {runtime.name}.",
-            remedy="Bring it as a layer of the agent, from a package index.",
-        )
-    wanted = tuple(int(part) for part in re.findall(r"\d+", runtime.minimum))
-    if sys.version_info[: len(wanted)] < wanted:
-        raise CapabilityMissing(
-            f"python {runtime.minimum} or newer is needed; this host brings {sys.version.split()[0]}.",
-            remedy="Run bench with a newer Python.",
-        )

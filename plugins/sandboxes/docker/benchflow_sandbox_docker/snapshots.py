@@ -11,11 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_boxkit import leases
+
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
 from benchflow_core.errors import InfrastructureError
-from benchflow_sandbox_docker import files, leases
+from benchflow_sandbox_docker import files
 from benchflow_sandbox_docker.container import Container
 from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.http import EngineError
 from benchflow_sandbox_docker.inside.state import ENGINE_FILES
 from benchflow_sandbox_docker.interpreter import MOUNT
 
@@ -26,6 +29,8 @@ _TERM: Final = 6 * 3600.0
 _MODIFIED, _ADDED, _DELETED = 0, 1, 2
 _NOT_FILES: Final = ("/dev", "/proc", "/sys", "/.dockerenv", "/run/.containerenv", "/.benchflow-volumes")
 _ENGINE_OWN: Final = frozenset({*ENGINE_FILES, "/etc/mtab"})
+_ACCOUNTS: Final = ("/etc/passwd", "/etc/group")
+_ACCOUNT_BYTES: Final = 64 * 1024
 _SHM: Final = "/dev/shm"
 Index = Mapping[str, Sequence[Any]]
 """Path to type, mode, uid, gid: what an image has."""
@@ -61,34 +66,29 @@ class Snapshots:
     async def _ask_index(self, image: str) -> bytes:
         donor = await self._open_donor(image)
         try:
-            channel, number = donor.channel, donor.channel.number()
-            stream = channel.reader(number)
-            await channel.call("index", number)
-            parts = []
-            while part := await stream.read(1 << 20):
-                parts.append(part)
+            return await _listing(donor, "index")
         finally:
             await asyncio.shield(donor.remove())
-        data = b"".join(parts)
-        if not data.endswith(b"}"):
-            raise InfrastructureError(f"The list of what is in {image} was cut short.")
-        return data
 
     # --- capturing -------------------------------------------------------------------------------------------------
 
     async def take(self, box: Container, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
         source = str(image.meta["image"])
         index = self.index(source)
-        volumes = [*map(str, image.meta.get("volumes") or ()), _SHM]
+        tmpfs = [*map(str, image.meta.get("tmpfs") or ())]
+        volumes = [*map(str, image.meta.get("volumes") or ()), *tmpfs]
         tag = secrets.token_hex(8)
         marks = leases.labels("snapshot", {**self._labels, "name": name}, expires_after=None if keep else _TERM)
         try:
             await box.channel.call("freeze")
-            packed = await box.channel.call("pack", paths=volumes)
-            changed, identity = await asyncio.gather(
-                self._engine.changes(box.id), self._engine.commit(box.id, _REPOSITORY, tag, marks)
+            packed = await box.channel.call("pack", paths=[*volumes, _SHM])
+            changed, touched, identity = await asyncio.gather(
+                self._changes(box, source),
+                _listing(box, "touched"),
+                self._engine.commit(box.id, _REPOSITORY, tag, marks),
             )
-            rows = await self._rows(box, image, changed, await index, volumes)
+            found = _together(changed, json.loads(touched), await index)
+            rows = await self._rows(box, image, found, await index, volumes, tmpfs)
             rows = sorted([*rows, *await _engine_rows(box, packed["files"])], key=lambda row: row.path)
         except OSError as error:
             raise InfrastructureError(f"The box cannot be captured: {error.strerror}.") from error
@@ -99,22 +99,49 @@ class Snapshots:
             image,
             ref=f"{_REPOSITORY}:{tag}",
             digest=identity,
-            meta={**image.meta, "image": identity, "origin": source, "packed": packed["packed"], "entrypoint": []},
+            meta={
+                **image.meta,
+                "image": identity,
+                "origin": source,
+                "packed": packed["packed"],
+                "entrypoint": [],
+                "own_accounts": any(map(_holds_up_the_engine, rows)),
+            },
         )
         self._taken[identity] = keep
         self._added[identity] = frozenset(row.path for row in rows if row.kind == "added")
         return Snapshot(name, captured, tuple(rows))
 
+    async def _changes(self, box: Container, image: str) -> list[dict[str, Any]]:
+        try:
+            return await self._engine.changes(box.id)
+        except EngineError as error:  # Podman's, where a file became a folder
+            if error.status != 500:
+                raise
+        donor = await self._open_donor(image)
+        try:
+            lists = await asyncio.gather(*(_listing(one, "index", stamps=True) for one in (donor, box)))
+        finally:
+            await asyncio.shield(donor.remove())
+        return await asyncio.to_thread(_compared, *lists)
+
     async def _rows(
-        self, box: Container, image: ImageRef, changed: list[dict[str, Any]], index: Index, volumes: list[str]
+        self,
+        box: Container,
+        image: ImageRef,
+        changed: Mapping[str, int],
+        index: Index,
+        volumes: list[str],
+        tmpfs: list[str],
     ) -> list[Change]:
         ours = [MOUNT, *(str(target) for _, target in image.meta.get("mounts") or ())]
-        kinds = {str(row["Path"]): int(row["Kind"]) for row in changed if not _hidden(str(row["Path"]), ours)}
+        kinds = {path: kind for path, kind in changed.items() if not _hidden(path, ours)}
         for folder in volumes:
-            listed = (await box.channel.call("below", path=folder))["paths"] if folder != _SHM else []
+            listed = (await box.channel.call("below", path=folder))["paths"]
             kinds |= {path: _MODIFIED if path in index else _ADDED for path in listed}
             below = f"{folder}/"
-            kinds |= {p: _DELETED for p in index if p.startswith(below) and p not in kinds and folder != _SHM}
+            if folder not in tmpfs:  # which begins empty, whatever the image has there
+                kinds |= {p: _DELETED for p in index if p.startswith(below) and p not in kinds}
         looked = dict(zip(kinds, (await box.channel.call("look", paths=list(kinds)))["rows"], strict=True))
         replaced = [path for path, kind in kinds.items() if kind == _DELETED and looked[path] is not None]
         gone = _children(index, replaced)
@@ -161,6 +188,40 @@ class Snapshots:
         await asyncio.gather(*self._indexes.values(), return_exceptions=True)
         for identity in reversed(list(self._taken)):
             await self.forget(identity)
+
+
+def _holds_up_the_engine(row: Change) -> bool:
+    """It waits for a pipe to be written, and fails for a folder, a device or a line without end."""
+    if row.path not in _ACCOUNTS or row.kind == "deleted":
+        return False
+    return row.type != "file" or row.size > _ACCOUNT_BYTES
+
+
+async def _listing(box: Container, op: str, **arguments: Any) -> bytes:
+    channel, number = box.channel, box.channel.number()
+    stream = channel.reader(number)
+    await channel.call(op, number, **arguments)
+    parts = []
+    while part := await stream.read(1 << 20):
+        parts.append(part)
+    data = b"".join(parts)
+    if not data.endswith((b"}", b"]")):
+        raise InfrastructureError("The list of what is in a box was cut short.")
+    return data
+
+
+def _together(changed: list[dict[str, Any]], touched: list[str], index: Index) -> dict[str, int]:
+    """Path to kind: what the engine says, and the files whose size and time were made to look as before."""
+    kinds = {path: _MODIFIED if path in index else _ADDED for path in touched}
+    return kinds | {str(row["Path"]): int(row["Kind"]) for row in changed}
+
+
+def _compared(before: bytes, after: bytes) -> list[dict[str, Any]]:
+    """What an engine would say."""
+    old, new = json.loads(before), json.loads(after)
+    kinds = {path: _MODIFIED if path in old else _ADDED for path, row in new.items() if old.get(path) != row}
+    kinds |= {path: _DELETED for path in old if path not in new}
+    return [{"Path": path, "Kind": kind} for path, kind in kinds.items()]
 
 
 def _write(path: Path, data: bytes) -> None:

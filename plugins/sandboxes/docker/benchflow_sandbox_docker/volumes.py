@@ -7,18 +7,18 @@ that record is missing, whatever was begun does not count.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
-import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from benchflow_sandbox_docker import leases
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_boxkit import leases
+from benchflow_boxkit.locks import file_lock
 
-__all__ = ["Volumes", "file_lock"]
+from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.leases import VOLUME
+
+__all__ = ["Volumes"]
 
 _REPOSITORY: Final = "benchflow-layer"
 _TERM: Final = 6 * 3600.0
@@ -62,7 +62,7 @@ class Volumes:
 
     async def _find(self, key: str) -> str | None:
         found = await self._engine.image(f"{_REPOSITORY}:{key}")
-        name = ((found or {}).get("Config") or {}).get("Labels", {}).get(leases.VOLUME) if found else None
+        name = ((found or {}).get("Config") or {}).get("Labels", {}).get(VOLUME) if found else None
         return name if name and await self._ours(name) else None
 
     async def _make(self, key: str, fill: Fill, labels: Mapping[str, str]) -> str:
@@ -72,25 +72,8 @@ class Volumes:
             await self._engine.create_volume(name, leases.labels("volume", labels, expires_after=_TERM))
             await fill(name)
             marks = leases.labels("layer", labels, shared=True)
-            await self._engine.record(_REPOSITORY, key, {**marks, leases.VOLUME: name})
+            await self._engine.record(_REPOSITORY, key, {**marks, VOLUME: name})
         except BaseException:
             await asyncio.shield(self._engine.remove_volume(name))
             raise
         return name
-
-
-@contextlib.asynccontextmanager
-async def file_lock(path: Path) -> AsyncIterator[None]:
-    """Between processes of this host. Waiting does not hold up the loop, and can be cancelled."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await asyncio.sleep(0.05)
-        yield
-    finally:
-        os.close(fd)

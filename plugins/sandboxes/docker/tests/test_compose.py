@@ -125,9 +125,79 @@ async def test_services_find_each_other_and_have_what_the_file_gives_them(
     with pytest.raises(CapabilityMissing, match=r"no service 'db'.*There are: main, once, web"):
         await box.exec(("true",), service="db")
     with pytest.raises(CapabilityMissing, match="several services"):
-        await box.snapshot("x")
+        await box.snapshot("x", keep=True)
     await box.stop()
     assert await left(provider) == []
+
+
+async def test_main_is_captured_with_its_volumes_and_the_second_box_reaches_the_services_as_they_are(
+    start: Start, provider: DockerProvider
+) -> None:
+    box = await start(
+        """
+        services:
+          main:
+            image: alpine:3.20
+            volumes: ["mine:/mine", "shared:/shared", "given:/given:ro"]
+            tmpfs: /scratch
+          web:
+            image: alpine:3.20
+            command: sh -c 'mkdir -p /tmp/w; echo given > /given/x; echo first > /tmp/w/index.html; httpd -f -p 80 -h /tmp/w'
+            volumes: ["shared:/shared", "given:/given"]
+            healthcheck: {test: "wget -q -O- http://127.0.0.1/"}
+        volumes: {mine: , shared: , given: }
+        """,
+        network=NetworkPolicy("none"),
+    )
+    await out(box, "echo a > /mine/a; echo b > /shared/b; echo c > /scratch/c; echo d > /root/d; httpd -p 90 -h /mine")
+    await out(box, "echo from memory > /tmp/w/index.html", "web")
+    taken = await box.snapshot("x")
+    paths = {change.path for change in taken.changes or ()}
+    assert {"/mine/a", "/shared/b", "/scratch/c", "/root/d"} <= paths, paths
+    await out(box, "echo changed > /mine/a; echo changed > /shared/b")
+    first = (await out(box, "grep -w main /etc/hosts")).split()[0]
+    second = await provider.start(
+        taken.image, StartRequest("second", network=NetworkPolicy("none"), revert=("/root/d", "/mine/a"))
+    )
+    try:
+        assert await out(second, "cat /shared/b /scratch/c /given/x; ls /root/d /mine/a") == (
+            "b\nc\ngiven\nls: /root/d: No such file or directory\nls: /mine/a: No such file or directory"
+        )
+        assert await out(second, "wget -q -O- http://web/") == "from memory"
+        assert "changed" not in await out(second, f"timeout 4 wget -q -O- http://{first}:90/a"), "the first box"
+        assert await out(box, f"wget -q -O- http://{first}:90/a") == "changed"
+        assert await out(second, "echo x > /given/y") != "", "read-only as before"
+        assert await out(box, "ls /mine") == "a", "the first has its own"
+        with pytest.raises(CapabilityMissing):
+            await second.exec(("true",), service="web")
+    finally:
+        await second.stop()
+    assert await out(box, "wget -q -O- http://web/") == "from memory", "services outlive the second box"
+    await provider.forget(taken)
+    await box.stop()
+    assert await left(provider) == []
+
+
+async def test_a_read_only_service_writes_where_something_is_mounted_and_nowhere_else(start: Start) -> None:
+    box = await start(
+        """
+        services:
+          main: {image: alpine:3.20, read_only: true, tmpfs: /scratch}
+          web:
+            image: alpine:3.20
+            read_only: true
+            command: sh -c 'for f in /scratch/x /data/x /dev/shm/x /x /etc/x /srv/x; do echo x > $$f; done; sleep 1000'
+            tmpfs: /scratch
+            volumes: ["data:/data", "./seed:/srv"]
+        volumes: {data: }
+        """,
+        {"seed/one": "1\n"},
+    )
+    written = "for f in /scratch/x /data/x /dev/shm/x /x /etc/x /srv/x; do [ -e $f ] && echo $f; done; true"
+    assert await out(box, written, "web") == "/scratch/x\n/data/x\n/dev/shm/x\n/srv/x"
+    assert "Read-only" in await out(box, "echo x > /etc/x") and await out(box, "echo x > /scratch/x") == ""
+    await box.upload(Path(__file__), "/tests/t.py")
+    assert await out(box, "echo x > /tests/y; ls /tests") == "t.py\ny", "our own folders are not sealed"
 
 
 async def test_walls_around_the_services(start: Start, provider: DockerProvider) -> None:

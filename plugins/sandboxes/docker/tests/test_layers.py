@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from benchflow_core.contracts import ImageRequest, Layer, Lease, Runtime, SandboxProvider, StartRequest
-from benchflow_core.errors import CapabilityMissing, ConfigurationError
+from benchflow_core.contracts.npm import NODE, NODE_VERSION, npm_layers
+from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
 from benchflow_sandbox_docker.engine.api import Engine
 
 pytestmark = pytest.mark.docker
@@ -50,6 +52,27 @@ async def test_python_runtime_installs_and_runs_on_any_base(
     assert (await box.exec([f"{layer.prefix}/run"])).stdout == b"42\n"
     version = (await box.exec([image.runtimes["python"], "-c", "import sys; print(sys.executable)"])).stdout.decode()
     assert version.strip() == image.runtimes["python"], "what it starts again is itself"
+
+
+async def test_a_crash_on_musl_names_the_library_and_what_to_do(provider: SandboxProvider) -> None:
+    """What was built for a newer C library than the image's ends like this."""
+    crash = (("sh", "-c", "kill -SEGV $$"),)
+    with pytest.raises(CapabilityMissing, match=r"sh crashes on this image, whose C library is musl 1\.2"):
+        await provider.prepare(ImageRequest(image="alpine:3.20"), (_layer(install=crash),))
+    with pytest.raises(BuildError, match="sh ended with -11"):
+        await provider.prepare(ImageRequest(image="debian:bookworm-slim"), (_layer(install=crash),))
+
+
+if "BENCHFLOW_SLOW_AGENTS" in os.environ:  # downloads Node; in CI the agents' own tests do
+
+    @pytest.mark.parametrize("base", ["alpine:3.20", "fedora:40"])
+    async def test_node_and_a_package_on_an_image_without_them(provider: SandboxProvider, base: str) -> None:
+        prefix = f"/opt/benchflow/test-{secrets.token_hex(5)}"
+        image = await provider.prepare(ImageRequest(image=base), npm_layers(prefix, "is-odd@3.0.1"))
+        box = await provider.start(image, StartRequest(name="node"))
+        script = f"console.log(require('{prefix}/node_modules/is-odd')(7), process.version)"
+        done = await box.exec([NODE, "-e", script])
+        assert done.stdout.decode().split() == ["true", f"v{NODE_VERSION}"], done
 
 
 async def test_install_runs_once_for_all_tasks_on_one_base(open_provider: Open, task: Task) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
-from benchflow_core.contracts import NetworkPolicy, Sandbox, StartRequest
+from benchflow_core.contracts import AccessView, NetworkPolicy, Resources, Sandbox, StartRequest
+from benchflow_core.errors import CapabilityMissing, SandboxStartError
+from benchflow_sandbox_docker.container import ContainerPlan
 from benchflow_sandbox_docker.engine.api import Engine
 from benchflow_sandbox_docker.interpreter import PYTHON
 
@@ -104,6 +109,54 @@ async def test_bridge_gateway_and_neighbours_are_out_of_reach(start: Start, engi
     assert done.stdout.decode().splitlines() == [f"{gateway} 13", "169.254.169.254 13"], "EACCES: a rule forbids it"
 
 
+async def test_an_address_that_the_host_gets_later_is_out_of_reach_too(start: Start, engine: Engine, mark: str) -> None:
+    """Somebody makes a network while a box runs: its gateway is this machine."""
+    if not engine.address.local:
+        pytest.skip("needs an engine on this machine")
+    box = await start(network=NetworkPolicy("public"))
+    name = f"benchflow-test-{mark}"
+    await engine.http.call("POST", "/networks/create", None, {"Name": name, "Driver": "bridge"})
+    try:
+        gateway = (await engine.network(name) or {})["IPAM"]["Config"][0]["Gateway"]
+        with socket.create_server((gateway, 0)) as server:
+            probe = f"import socket; socket.create_connection(('{gateway}', {server.getsockname()[1]}), 5)"
+            done = await box.exec([PYTHON, "-c", probe], timeout=30)
+        assert b"Permission denied" in done.stderr, done
+    finally:
+        await engine.remove_network(name)
+
+
+async def test_a_box_that_may_mount_lets_no_program_do_so(start: Start, engine: Engine) -> None:
+    """Views need it for the first process alone; a box that is started without them has nothing of it."""
+    tries = "for c in 'unshare -m' 'unshare -U' 'unshare -r' 'mount -t tmpfs x'; do $c /mnt 2>&1; done"
+    for views in (True, False):
+        box = await start(access_views=views)
+        added = (await engine.inspect(box.info.id))["HostConfig"]["CapAdd"]
+        assert ("SYS_ADMIN" in added or "CAP_SYS_ADMIN" in added) is views
+        output = (await box.exec(["sh", "-c", f"{tries}; true"])).stdout.decode()
+        assert output.count("not permitted") + output.count("denied") + output.count("not found") == 4, output
+        assert "not permitted" in output
+    with pytest.raises(CapabilityMissing, match="without access views"):
+        await box.exec(["true"], view=AccessView(hidden=("/root",)))
+
+
+async def test_a_limited_program_finds_no_way_around_its_view(start: Start) -> None:
+    box = await start()
+    await box.exec(["sh", "-c", "mkdir /secret; echo secret >/secret/s; echo old >/f; mkdir /w; chown 1000 /f /w"])
+    beside = await box.spawn(["sleep", "100"])
+    view = AccessView(read_only=("/",), hidden=("/secret",), writable=("/w",))
+    script = """
+        for p in /proc/[0-9]*; do cat $p/root/secret/s $p/cwd/secret/s 2>/dev/null; done; cat /secret/s
+        nsenter -t PID -m cat /secret/s; umount /secret; mknod /w/disk b 8 0
+        chmod 777 /f; chown 1 /f; touch -d 2000-01-01 /f; ln /f /w/hard; mv /f /g; echo new > /f; echo fine > /w/o
+    """.replace("PID", str(beside.pid))
+    for user in (None, "1000"):
+        done = await box.exec(["sh", "-c", script], view=view, user=user, timeout=30)
+        assert b"secret\n" not in done.stdout, done
+    after = await box.exec(["sh", "-c", "cat /f /secret/s; stat -c '%a %u' /f; ls /w; cat /w/o"])
+    assert after.stdout == b"old\nsecret\n644 1000\no\nfine\n", after
+
+
 async def test_no_secret_is_in_what_the_engine_knows(start: Start, engine: Engine) -> None:
     box = await start(env={"VISIBLE": "yes"})
     await box.exec(["true"], env={"API_KEY": "s3cret-value"})
@@ -187,3 +240,44 @@ async def test_our_own_helpers_are_never_taken_for_programs_of_the_box(start: St
     for _ in range(40):
         await box.exec(["true"])
         assert await box.processes() == []
+
+
+async def test_a_gpu_is_asked_for_and_its_absence_is_said(start: Start, engine: Engine, mark: str) -> None:
+    wanted = Resources(gpus=2, gpu_types=("H100",))
+    plan = ContainerPlan("debian:bookworm-slim", resources=wanted)
+    created = await engine.create(f"benchflow-test-{mark}", plan.create_config())
+    try:
+        (asked,) = (await engine.inspect(created))["HostConfig"]["DeviceRequests"]
+        assert asked["Count"] == 2 and asked["Capabilities"] == [["gpu"]]
+    finally:
+        await engine.remove(created)
+    if not await asyncio.to_thread(Path("/dev/nvidia0").exists):
+        with pytest.raises(SandboxStartError, match="cannot give 2 GPUs") as refused:
+            await start(resources=wanted)
+        assert not refused.value.retryable
+
+
+async def test_more_processors_than_there_are_is_no_limit_and_said(start: Start) -> None:
+    box = await start(resources=Resources(cpus=10_000))
+    assert box.info.notices == ("10000 CPUs were asked for, more than the engine's machine has: not limited",)
+
+
+CONNECT = """
+import socket, sys
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=5) as proxy:
+    proxy.sendall(b"CONNECT localhost:9 HTTP/1.1\\r\\n\\r\\n")
+    print(proxy.recv(64).split()[1].decode())
+"""
+
+
+async def test_the_images_variables_do_not_say_where_the_allow_list_connects(start: Start) -> None:
+    """Its proxy runs on this host: it goes by the host's own, or a task could send it anywhere."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        box = await start(network=NetworkPolicy("allowlist", ("localhost",)), env={"https_proxy": url})
+        shown = box._network.env["http_proxy"]
+        asked = await box.exec((PYTHON, "-c", CONNECT, shown.rpartition(":")[2]))
+        assert asked.stdout.strip() in (b"403", b"502"), asked
+        with pytest.raises(BlockingIOError):
+            listener.accept()

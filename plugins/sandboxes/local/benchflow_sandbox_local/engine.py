@@ -21,7 +21,7 @@ from benchflow_core.errors import (
     SandboxLost,
     SandboxStartError,
 )
-from benchflow_sandbox_local import base, host, leases, limits, probe
+from benchflow_sandbox_local import base, host, leases, limits, probe, spread
 from benchflow_sandbox_local.channel import Channel
 from benchflow_sandbox_local.client import Helper
 from benchflow_sandbox_local.helper import wire
@@ -139,6 +139,8 @@ class Engine:
         try:
             for name in _FOLDERS:
                 (self.state / name).mkdir(parents=True, exist_ok=True)
+            for name in ("boxes", "snaps"):
+                spread.apart(self.state / name)
             self.state.chmod(0o700)
         except OSError as error:
             raise ConfigurationError(

@@ -7,10 +7,12 @@ import contextlib
 import socket
 from collections.abc import Awaitable, Callable
 
+from benchflow_boxkit.proxy import Duplex, relay
+
 from benchflow_core.contracts.sandboxes import HostEndpoint
 from benchflow_core.errors import TransportError
 
-__all__ = ["Forward", "SocketStream", "relay", "serve"]
+__all__ = ["Forward", "SocketStream", "serve", "to_endpoint"]
 
 _CHUNK = 65536
 
@@ -63,7 +65,7 @@ class Forward:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Handler = Callable[[Duplex], Awaitable[None]]
 
 
 async def serve(fd: int, port: int, handler: Handler) -> Forward:
@@ -75,8 +77,8 @@ async def serve(fd: int, port: int, handler: Handler) -> Forward:
         assert task is not None
         tasks.add(task)
         try:
-            with contextlib.suppress(OSError, asyncio.CancelledError, asyncio.IncompleteReadError):
-                await handler(reader, writer)
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await handler(_Accepted(reader, writer))
         finally:
             tasks.discard(task)
             writer.close()
@@ -91,32 +93,29 @@ async def serve(fd: int, port: int, handler: Handler) -> Forward:
     return Forward(server, port, tasks)
 
 
+class _Accepted:
+    """A connection of the box's, as handlers take it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def read(self, limit: int = _CHUNK) -> bytes:
+        return await self._reader.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    def write_eof(self) -> None:
+        with contextlib.suppress(OSError):
+            self._writer.write_eof()
+
+    async def close(self) -> None:
+        self._writer.close()
+
+
 def to_endpoint(endpoint: HostEndpoint) -> Handler:
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host_reader, host_writer = await asyncio.open_connection(endpoint.host, endpoint.port)
-        await relay((reader, writer), (host_reader, host_writer))
+    async def handle(inside: Duplex) -> None:
+        await relay(inside, await asyncio.open_connection(endpoint.host, endpoint.port))
 
     return handle
-
-
-Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-async def relay(one: Pair, two: Pair) -> None:
-    """Both ways, until both have ended; an end in one direction is passed on and the other goes on."""
-
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(_CHUNK):
-                writer.write(data)
-                await writer.drain()
-            if writer.can_write_eof():
-                writer.write_eof()
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(pump(one[0], two[1]))
-            group.create_task(pump(two[0], one[1]))
-    finally:
-        one[1].close()
-        two[1].close()

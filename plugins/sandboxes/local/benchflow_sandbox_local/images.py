@@ -87,6 +87,7 @@ class Images:
             workdir=known["workdir"] or WORKDIR,
             env=known["env"],
             user=known["user"],
+            main=(*known["meta"].get("entrypoint", ()), *known["meta"].get("cmd", ())),
             notices=(notice, *known["notices"]),
             meta={**Recipe(tuple(known["layers"])).meta(), **known["meta"]},
         )

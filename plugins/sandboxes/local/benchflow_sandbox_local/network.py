@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from benchflow_boxkit import proxy
+from benchflow_boxkit.upstream import Upstream
+
 from benchflow_core.contracts.sandboxes import HostEndpoint, NetworkPolicy
 from benchflow_core.errors import InfrastructureError
-from benchflow_sandbox_local import forward, proxy
+from benchflow_sandbox_local import forward
 from benchflow_sandbox_local.channel import Channel, fd_of
-from benchflow_sandbox_local.upstream import Upstream
 
 __all__ = ["Network"]
 
@@ -16,7 +18,7 @@ class Network:
 
     def __init__(self, policy: NetworkPolicy, *, host_network: bool = False, upstream: Upstream | None = None) -> None:
         self._policy, self._host_network = policy, host_network
-        self._proxy = proxy.EgressProxy(policy, upstream=upstream)
+        self._proxy = proxy.EgressProxy(policy, upstream)
         self._proxy_port = 0
         self._exposed: dict[int, HostEndpoint] = {}
         self._forwards: list[forward.Forward] = []

@@ -5,26 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from benchflow_core.contracts.sandboxes import AccessView, ExecResult
-from benchflow_core.errors import CapabilityMissing, ConfigurationError, InfrastructureError, SandboxLost
+from benchflow_boxkit.command import Command, unknown_user
+
+from benchflow_core.contracts.sandboxes import ExecResult
+from benchflow_core.errors import CapabilityMissing, InfrastructureError, SandboxLost
 from benchflow_sandbox_local import pipes
 from benchflow_sandbox_local.channel import Channel
 from benchflow_sandbox_local.helper import wire
 from benchflow_sandbox_local.process import LocalProcess
 
-__all__ = ["Command", "Programs"]
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    argv: Sequence[str]
-    cwd: str
-    env: Mapping[str, str]
-    user: str | None = None
-    view: AccessView | None = None
+__all__ = ["Programs"]
 
 
 class Programs:
@@ -101,14 +93,14 @@ class Programs:
         exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._exits[number] = exited
         try:
-            _check(command)
+            command.check()
             message = {
                 "argv": list(command.argv),
                 "cwd": command.cwd,
                 "env": dict(command.env),
                 "user": command.user,
                 "streams": [fd is not None for fd in fds],
-                "view": _view(command.view),
+                "view": command.view,
                 "keep": keep,
             }
             try:
@@ -192,26 +184,10 @@ class _Run:
             self._input.close()
 
 
-def _check(command: Command) -> None:
-    if not command.argv or not command.argv[0]:
-        raise ConfigurationError("A command needs at least the name of a program.")
-    texts = [*command.argv, command.cwd, *(f"{name}{value}" for name, value in command.env.items())]
-    if any("\0" in text for text in texts) or any("=" in name or not name for name in command.env):
-        raise ConfigurationError("A command cannot hold a NUL character, nor a variable's name '=' or nothing.")
-    if not command.cwd.startswith("/"):
-        raise ConfigurationError(f"The working directory {command.cwd!r} is not an absolute path.")
-
-
-def _view(view: AccessView | None) -> dict[str, list[str]] | None:
-    if view is None or not (view.read_only or view.hidden or view.writable):
-        return None
-    return {"read_only": list(view.read_only), "hidden": list(view.hidden), "writable": list(view.writable)}
-
-
 def _unknown_user(answer: wire.Message, user: str | None) -> Exception:
     if "single_user" in answer:
         return CapabilityMissing(
             f"This box has one user, root: it cannot run a program as {user!r}.",
             remedy="Run as root, or allow a range of ids (newuidmap, /etc/subuid), or use another sandbox.",
         )
-    return ConfigurationError(f"There is no user {user!r} in the box.", remedy="Name one of its users, or a number.")
+    return unknown_user(user)

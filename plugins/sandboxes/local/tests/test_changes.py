@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,14 @@ async def test_what_only_looks_changed_is_not(start: Any) -> None:
         chmod 600 /etc/fstab && chmod 644 /etc/fstab; mkdir /usr/lib/x && rmdir /usr/lib/x; true"""
     _, _, found = await changes_after(start, script)
     assert list(found) == []
+
+
+@pytest.mark.skipif(shutil.which("setcap") is None, reason="needs setcap")
+async def test_capabilities_are_a_change(start: Any) -> None:
+    _, _, found = await changes_after(
+        start, "touch /app/x; setcap cap_net_raw+ep /usr/bin/tee 2>/dev/null || touch /app/refused"
+    )
+    assert "/usr/bin/tee" in found or "/app/refused" in found
 
 
 async def test_modes_owners_and_roots_of_mounts(start: Any) -> None:

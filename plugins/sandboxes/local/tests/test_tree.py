@@ -60,13 +60,14 @@ def test_a_clone_shares_files_and_a_copy_does_not(tmp_path: Path) -> None:
     (source / "sub").chmod(0o750)
     (source / "a").write_text("a")
     os.link(source / "a", source / "b")
+    (source / "c").write_text("c")
     (source / "link").symlink_to("/no/where")
     os.setxattr(source / "sub", "user.overlay.opaque", b"y")
-    assert tree.copy(str(source), str(tmp_path / "copy")) == 1
+    assert tree.copy(str(source), str(tmp_path / "copy")) == 2
     tree.clone(str(source), str(tmp_path / "clone"))
     for made in (tmp_path / "copy", tmp_path / "clone"):
-        assert sorted(path.name for path in made.iterdir()) == ["a", "b", "link", "sub"]
+        assert sorted(path.name for path in made.iterdir()) == ["a", "b", "c", "link", "sub"]
         assert (made / "sub").stat().st_mode & 0o777 == 0o750 and tree.is_opaque(str(made / "sub"))
         assert os.readlink(made / "link") == "/no/where"
-        assert (made / "a").samefile(made / "b")
-    assert (tmp_path / "clone/a").samefile(source / "a") and not (tmp_path / "copy/a").samefile(source / "a")
+        assert (made / "a").samefile(made / "b") and (made / "a").stat().st_nlink == 2, "as many names as before"
+    assert (tmp_path / "clone/c").samefile(source / "c") and not (tmp_path / "copy/c").samefile(source / "c")

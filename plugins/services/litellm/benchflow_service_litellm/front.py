@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -21,7 +22,7 @@ from benchflow_core.contracts import ModelTarget, Wire
 from benchflow_core.errors import BenchflowError
 from benchflow_service_litellm.calls import Call, Calls
 from benchflow_service_litellm.pool import Pool
-from benchflow_service_litellm.settings import route_of
+from benchflow_service_litellm.settings import route_of, with_effort
 
 __all__ = ["Front"]
 
@@ -35,13 +36,29 @@ class Front(Passage):
     """What the agent gets is LiteLLM's translation; what is recorded of it is what the provider said."""
 
     def __init__(
-        self, keys: KeyRing, upstream: Upstream, calls: Calls, pool: Pool, start: Callable[[], Awaitable[None]]
+        self,
+        keys: KeyRing,
+        upstream: Upstream,
+        calls: Calls,
+        pool: Pool,
+        start: Callable[[], Awaitable[None]],
+        *,
+        effort: str = "",
     ) -> None:
+        """`effort`: what every request to Bedrock is made to ask for."""
         super().__init__(keys, upstream)
         self._start = start
         self._calls = calls
         self._pool = pool
+        self._effort = effort
         self._by_record: dict[int, Call] = {}
+
+    async def _answer(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
+        """The effort is put in here, so that the log has the request as it was sent."""
+        if self._effort and route_of(opened.target) == "bedrock" and record.route.kind == "answer":
+            record.body = with_effort(record.body, record.route.wire or "", self._effort)
+            record.raw = json.dumps(record.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return await super()._answer(request, record, opened)
 
     async def _forward(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
         if record.route.kind == "count":

@@ -14,7 +14,7 @@ from benchflow_service_litellm.back import Back
 from benchflow_service_litellm.calls import Calls
 from benchflow_service_litellm.front import Front
 from benchflow_service_litellm.pool import Pool
-from benchflow_service_litellm.settings import proxy_env, workers_for
+from benchflow_service_litellm.settings import proxy_env, thinking_effort, workers_for
 
 __all__ = ["Translator"]
 
@@ -37,7 +37,8 @@ class Translator(Relay):
         proxy_env({k: v for k, v in self.context.env.items() if not k.endswith("_JSON")}, folder, "")
 
     def passage(self, upstream: Upstream) -> Front:
-        return Front(self.keys, upstream, self._calls, self.pool, self._translate)
+        effort = thinking_effort(self.context.env)
+        return Front(self.keys, upstream, self._calls, self.pool, self._translate, effort=effort)
 
     async def issue(self, request: KeyRequest) -> RolloutKey:
         key = await super().issue(request)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from benchflow_core.contracts import ModelTarget
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["proxy_config", "proxy_env", "route_of", "workers_for"]
+__all__ = ["proxy_config", "proxy_env", "route_of", "thinking_effort", "with_effort", "workers_for"]
 
 _EFFORT: Final = "BENCHFLOW_BEDROCK_THINKING_EFFORT"
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -23,7 +23,7 @@ _SPOKEN: Final[Mapping[str, tuple[str, str]]] = {
 }
 """By the provider's wire: LiteLLM's name for whoever speaks it, and what its client expects of a base URL."""
 _LOGINS: Final = {"aws": "bedrock", "adc": "vertex"}
-_KEPT: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", _EFFORT)
+_KEPT: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _KEPT_PREFIXES: Final = ("AWS_", "GOOGLE_", "VERTEX")
 _PER_WORKER: Final = 16
 
@@ -75,7 +75,7 @@ def _entry(route: str, model: str, **more: str) -> dict[str, Any]:
 
 def proxy_env(env: Mapping[str, str], folder: Path, secret: str) -> dict[str, str]:
     """The whole environment of the proxy. Of the user's only what a cloud's login and the way out need."""
-    _check_effort(env)
+    thinking_effort(env)
     kept = {k: v for k, v in env.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES) or k.lower().endswith("_proxy")}
     if env.get("HOME"):
         kept["CLOUDSDK_CONFIG"] = env.get("CLOUDSDK_CONFIG") or str(Path(env["HOME"]) / ".config" / "gcloud")
@@ -102,10 +102,31 @@ def proxy_env(env: Mapping[str, str], folder: Path, secret: str) -> dict[str, st
     }
 
 
-def _check_effort(env: Mapping[str, str]) -> None:
-    effort = env.get(_EFFORT)
+def thinking_effort(env: Mapping[str, str]) -> str:
+    """What every request to Bedrock is made to ask for; empty: as the agent asks."""
+    effort = env.get(_EFFORT, "")
     if effort and effort not in _EFFORTS:
         raise ConfigurationError(f"{_EFFORT}='{effort}' is none of: {', '.join(_EFFORTS)}.")
+    return effort
+
+
+def with_effort(body: Mapping[str, Any], wire: str, effort: str) -> dict[str, Any]:
+    """In the words of each API. What a model does not know of it LiteLLM leaves out."""
+    if wire == "messages":
+        more: dict[str, Any] = {"thinking": {"type": "adaptive"}}
+        return {**body, **more, "output_config": {**_table(body, "output_config"), "effort": effort}}
+    if wire == "responses":
+        return {**body, "reasoning": {**_table(body, "reasoning"), "effort": effort}}
+    if wire == "gemini":
+        config = _table(body, "generationConfig")
+        thinking = {**_table(config, "thinkingConfig"), "thinkingLevel": effort}
+        return {**body, "generationConfig": {**config, "thinkingConfig": thinking}}
+    return {**body, "reasoning_effort": effort}
+
+
+def _table(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = body.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _private(folder: Path, content: str) -> Path:

@@ -79,6 +79,8 @@ async def test_it_starts_offline_and_bedrock_gets_the_effort(tmp_path: Path) -> 
                 assert '"effort": "max"' in sent and "adaptive" in sent, sent
                 [exchange] = [e async for e in gateway.exchanges(key.id)]
                 assert exchange.usage.input_tokens == 7 and exchange.returned_model is None
+                logged = {"messages": exchange.request.get("output_config"), "chat": exchange.request}[wire]
+                assert "max" in (logged or {}).values(), "the log has the request as it was sent"
         assert outside.asked == [], "neither prices nor telemetry nor anything else"
     finally:
         await gateway.close()

@@ -26,7 +26,8 @@ class Step:
     text: str = ""
     think: str = ""
     tools: Sequence[Mapping[str, Any]] = ()
-    """`{"do": "write", "path": …, "content": …}`, `{"do": "bash", "command": …}`, `{"do": "read", "path": …}`, or
+    """`{"do": "write", "path": …, "content": …}`, `{"do": "bash", "command": …}`, `{"do": "read", "path": …}`,
+    `{"do": "call", "tool": …, "args": …}`, `{"do": "skill", "skill": …, "path": …}`, or
     `{"name": …, "args": …}` as it is."""
     usage: Mapping[str, int] | None = None
     """`input`, `output`, `cached`, `reasoning`; what is left out is estimated."""

@@ -1,4 +1,4 @@
-"""Abstract tools: a script says `write`, `bash` or `read`, and the agent's own tool for it is called."""
+"""Abstract tools: a script says `write`, `bash`, `call` …, and the agent's own tool for it is called."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ _BASH = (
     "run_command",
 )
 _READ = ("read", "read_file", "readfile", "view", "cat", "file_editor", "str_replace_editor")
+_SKILL = ("skill", "activate_skill", "use_skill", "load_skill", "invoke_skill")
 _PATHS = ("file_path", "filePath", "path", "absolute_path", "filename", "target_file")
 _CONTENTS = ("content", "contents", "text")
 _COMMANDS = ("command", "cmd", "script")
+_WORDS = ("write", "bash", "read", "call", "skill")
 
 
 class NoSuchTool(Exception):
@@ -57,7 +59,11 @@ def resolve(wanted: Mapping[str, Any], tools: Mapping[str, Tool]) -> Call:
         return _bash(str(wanted["command"]), tools)
     if do == "read":
         return _read(str(wanted["path"]), tools)
-    raise NoSuchTool(f"a tool is {{'do': 'write' | 'bash' | 'read'}} or {{'name': …}}, not {wanted!r}")
+    if do == "call":
+        return _call(str(wanted["tool"]), wanted.get("args", {}), tools)
+    if do == "skill":
+        return _skill(str(wanted["skill"]), str(wanted["path"]), tools)
+    raise NoSuchTool(f"a tool is {{'do': {' | '.join(map(repr, _WORDS))}}} or {{'name': …}}, not {wanted!r}")
 
 
 def _write(path: str, content: str, tools: Mapping[str, Tool]) -> Call:
@@ -94,6 +100,22 @@ def _read(path: str, tools: Mapping[str, Tool]) -> Call:
     if "file_text" in _fields(tool):
         arguments["command"] = "view"
     return Call(tool.name, fill(tool.schema, arguments, "read a file"), tool.namespace)
+
+
+def _call(name: str, arguments: Mapping[str, Any], tools: Mapping[str, Tool]) -> Call:
+    """A tool of an MCP server: every agent puts the server's name before it in its own way."""
+    tool = next((tool for offered, tool in tools.items() if offered == name or offered.endswith(f"_{name}")), None)
+    if tool is None:
+        raise NoSuchTool(f"no tool {name!r} among: {', '.join(tools) or 'none'}")
+    return Call(tool.name, arguments, tool.namespace)
+
+
+def _skill(name: str, path: str, tools: Mapping[str, Tool]) -> Call:
+    """By the agent's tool for skills; one that has none reads the skill's file."""
+    tool = _find(_SKILL, tools)
+    if tool is None:
+        return _read(path, tools) if _find(_READ, tools) else _bash(f"cat {shlex.quote(path)}", tools)
+    return Call(tool.name, {_first(("skill", "name"), _fields(tool), "name"): name}, tool.namespace)
 
 
 def _find(names: Iterable[str], tools: Mapping[str, Tool]) -> Tool | None:

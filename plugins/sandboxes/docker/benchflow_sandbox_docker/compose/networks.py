@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_docker.addresses import SERVICES
-from benchflow_sandbox_docker.compose.model import Project, Service
+from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
 from benchflow_sandbox_docker.engine.api import Engine
 from benchflow_sandbox_docker.engine.http import EngineError
 
@@ -25,6 +25,7 @@ __all__ = ["Net", "Nets", "addresses", "create", "remove", "token"]
 _POOL: Final = ipaddress.IPv4Network(SERVICES)
 _PREFIX: Final = 28
 _TRIES: Final = 40
+_BESIDE: Final = "main, a second time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,12 @@ class Nets:
     by_name: Mapping[str, Net]
     at: Mapping[str, Mapping[str, str]]
     """Service to its address in each of its networks."""
+    apart: tuple[str, ...] = ()
+    """Addresses among them that must not be reached."""
+
+    def beside(self) -> Nets:
+        """As a second `main` sees them: at an address of its own, without a name, and not reached by the first."""
+        return Nets(self.by_name, {**self.at, MAIN: self.at[_BESIDE]}, tuple(self.at[MAIN].values()))
 
     def of(self, service: Service) -> dict[str, Net]:
         return {name: self.by_name[name] for name in service.networks if name in self.by_name}
@@ -61,7 +68,7 @@ class Nets:
         """What the engine is told, by network id."""
         return {
             net.id: {
-                "Aliases": [service.name, *service.networks[name]],
+                "Aliases": [] if self.apart else [service.name, *service.networks[name]],
                 "IPAMConfig": {"IPv4Address": self.at[service.name][name]},
             }
             for name, net in self.of(service).items()
@@ -73,12 +80,13 @@ def token() -> str:
 
 
 def addresses(services: Iterable[Service], name: str, subnet: str) -> dict[str, str]:
-    """An address for each service of a network; the first is the gateway's."""
-    hosts = list(ipaddress.IPv4Network(subnet).hosts())[1:]
+    """An address for each service of a network; the first is the gateway's, the last a second main's."""
+    *hosts, last = list(ipaddress.IPv4Network(subnet).hosts())[1:]
     members = [service.name for service in services if name in service.networks]
     if len(members) > len(hosts):
         raise InfrastructureError(f"network '{name}' has {len(members)} services; {len(hosts)} fit.", retryable=False)
-    return {member: str(host) for member, host in zip(members, hosts, strict=False)}
+    found = {member: str(host) for member, host in zip(members, hosts, strict=False)}
+    return {**found, _BESIDE: str(last)} if MAIN in found else found
 
 
 async def create(engine: Engine, project: Project, labels: Mapping[str, str], *, internal: bool) -> Nets:
@@ -91,7 +99,7 @@ async def create(engine: Engine, project: Project, labels: Mapping[str, str], *,
     except BaseException:
         await remove(engine, made.values())
         raise
-    at: dict[str, dict[str, str]] = {service.name: {} for service in project.services}
+    at: dict[str, dict[str, str]] = {name: {} for name in (*(s.name for s in project.services), _BESIDE)}
     for name, net in made.items():
         for member, address in addresses(project.services, name, net.subnet).items():
             at[member][name] = address

@@ -22,6 +22,8 @@ _CAPABILITY_NAMES: Final = (
     "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP"
 )
 """In the order of their numbers."""
+_NEVER_SEALED: Final = ("/dev", "/logs", "/tests", "/solution", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
+"""Stay writable under `read_only`: what the engine mounts by itself, and what belongs to us."""
 _DROP: Final = (
     "import ctypes,os,sys\n"
     "for n in sys.argv[1].split(','): ctypes.CDLL(None).prctl(24, int(n), 0, 0, 0)\n"
@@ -31,7 +33,11 @@ _DROP: Final = (
 
 def service_image(service: Service, image: ImageRef) -> ImageRef:
     """As a box of its own: its program is started by us, once everything it needs is there."""
-    return replace(image, user=service.user or image.user, meta={**image.meta, "entrypoint": [], "compose": None})
+    volumes = [*(image.meta.get("volumes") or ()), *(mount.target for mount in service.shared if not mount.read_only)]
+    meta = {**image.meta, "entrypoint": [], "compose": None, "volumes": volumes, "tmpfs": list(service.tmpfs)}
+    if service.read_only:
+        meta["sealed"] = [*volumes, *service.tmpfs, *(copy.target for copy in service.copies), *_NEVER_SEALED]
+    return replace(image, user=service.user or image.user, meta=meta)
 
 
 def request_of(service: Service, project: Project, request: StartRequest) -> StartRequest:
@@ -56,6 +62,7 @@ def request_of(service: Service, project: Project, request: StartRequest) -> Sta
         resources=limits,
         labels={**request.labels, "service": service.name},
         revert=(),
+        access_views=request.access_views or service.read_only,
     )
 
 
@@ -117,4 +124,5 @@ def _connected(plan: ContainerPlan, service: Service, nets: Nets, joined: str | 
     first = mine[0].id
     config = {**plan.config, "NetworkingConfig": {"EndpointsConfig": {first: nets.endpoints(service)[first]}}}
     peers: Sequence[str] = [net.subnet for net in mine]
-    return replace(plan, network=first, config=config, peers=peers, never=[f"{net.gateway}/32" for net in mine])
+    never = [f"{address}/32" for address in (*(net.gateway for net in mine), *nets.apart)]
+    return replace(plan, network=first, config=config, peers=peers, never=never)

@@ -39,6 +39,8 @@ async def prepare_compose(
     document = Document.read(request.compose)
     project = read_project(document, folder, folder.parent, variables({}), lenient=True)
     requests = {service.name: image_request(service, request, document) for service in project.services}
+    if request.alone:
+        return await provider.prepare(requests[MAIN], layers, runtimes)
     refs = dict(
         zip(
             requests,
@@ -67,7 +69,7 @@ async def prepare_compose(
 
 def image_request(service: Service, request: ImageRequest, document: Document) -> ImageRequest:
     """What to build or pull for a service; for `main` also what the task itself names, below what the file says."""
-    plain = replace(request, compose=None, image=None, context=None, dockerfile=None, build_args={})
+    plain = replace(request, compose=None, image=None, context=None, dockerfile=None, build_args={}, alone=False)
     if service.platform:
         plain = replace(plain, platform=service.platform)
     if service.build:

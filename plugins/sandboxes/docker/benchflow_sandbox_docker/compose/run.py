@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
-from benchflow_core.contracts.sandboxes import ImageRef, StartRequest
-from benchflow_core.errors import TaskError
+from benchflow_core.contracts.sandboxes import ImageRef, NetworkPolicy, StartRequest
+from benchflow_core.errors import SandboxStartError, TaskError
 from benchflow_sandbox_docker.box import DockerSandbox
 from benchflow_sandbox_docker.compose import networks, plans
 from benchflow_sandbox_docker.compose.health import image_health, wait_completed, wait_healthy
@@ -37,13 +38,16 @@ class StartsBoxes(Protocol):
 
     def forget_box(self, sandbox: ComposeSandbox) -> None: ...
 
+    def beside(self, token: str) -> ComposeSandbox | None:
+        """The running services that a state was captured beside."""
+
 
 class Around:
     """The networks and volumes of one rollout."""
 
     def __init__(self, engine: Engine, project: Project, internal: bool) -> None:
         self._engine, self.internal = engine, internal
-        self.only_main = len(project.services) == 1 and not project.volumes
+        self.beside = networks.token() if project.sidecars else None
         self.nets = networks.Nets({}, {})
         self.volumes: dict[str, str] = {}
 
@@ -74,6 +78,8 @@ async def start_compose(provider: StartsBoxes, image: ImageRef, request: StartRe
     _, project = carried_project(
         meta, dict(request.env), cpus=request.resources.cpus, memory_mb=request.resources.memory_mb
     )
+    if meta.get("captured"):
+        return await start_captured(provider, project, image, request)
     around = Around(provider.engine, project, request.network.mode != "public")
     starting = Starting(provider, project, meta, request, around)
     try:
@@ -93,7 +99,7 @@ class Starting:
         self, provider: StartsBoxes, project: Project, meta: Mapping[str, Any], request: StartRequest, around: Around
     ) -> None:
         self.provider, self.project, self.meta, self.request, self.around = provider, project, meta, request, around
-        self.sandbox = ComposeSandbox(around, provider.forget_box)
+        self.sandbox = ComposeSandbox(around, meta, provider.forget_box)
         provider.keep(self.sandbox)
         self.started = {service.name: asyncio.Event() for service in project.services}
         self.services = {service.name: service for service in project.services}
@@ -117,21 +123,11 @@ class Starting:
         image = plans.service_image(service, ImageRef(**self.meta["images"][service.name]))
         box = await self.provider.start_box(image, plans.request_of(service, self.project, self.request), change)
         self.sandbox.boxes[service.name] = box
-        await self._connect(service, box)
+        await connect(self.provider.engine, service, self.around.nets, box)
         for copy in service.copies:
             await box.upload(copy.source, copy.target, mode=copy.mode)
         await self._run_program(service, box)
         self.started[service.name].set()
-
-    async def _connect(self, service: Service, box: DockerSandbox) -> None:
-        """Networks beyond the first: engines of today's Debian take one at creation."""
-        endpoints = self.around.nets.endpoints(service)
-        for identity in list(endpoints)[1:]:
-            body = {"Container": box.info.id, "EndpointConfig": endpoints[identity]}
-            try:
-                await self.provider.engine.http.call("POST", f"/networks/{identity}/connect", None, body)
-            except EngineError as error:
-                raise TaskError(f"service '{service.name}' cannot be connected: {error.reason}.") from error
 
     async def _run_program(self, service: Service, box: DockerSandbox) -> None:
         argv = plans.program_of(service, self.meta["configs"][service.name])
@@ -156,3 +152,55 @@ class Starting:
         health = other.health or image_health(self.meta["configs"][other.name].get("Healthcheck"))
         assert health is not None, "refused when it was prepared"
         await wait_healthy(other.name, self.sandbox.boxes[other.name], program, health)
+
+
+async def connect(engine: Engine, service: Service, nets: networks.Nets, box: DockerSandbox) -> None:
+    """Networks beyond the first: engines of today's Debian take one at creation."""
+    endpoints = nets.endpoints(service)
+    for identity in list(endpoints)[1:]:
+        body = {"Container": box.info.id, "EndpointConfig": endpoints[identity]}
+        try:
+            await engine.http.call("POST", f"/networks/{identity}/connect", None, body)
+        except EngineError as error:
+            raise TaskError(f"service '{service.name}' cannot be connected: {error.reason}.") from error
+
+
+async def start_captured(
+    provider: StartsBoxes, project: Project, image: ImageRef, request: StartRequest
+) -> ComposeSandbox:
+    """`main` once more, as it was captured, with volumes of its own, among the services of the first as they are."""
+    meta, main = dict(image.meta["compose"]), project.main
+    first = provider.beside(meta["beside"]) if meta["beside"] else None
+    if meta["beside"] and first is None:
+        raise SandboxStartError("The services that this state was captured beside are gone.", retryable=False)
+    there = first.around if first is not None and isinstance(first.around, Around) else None
+    lent = {m.volume: there.volumes[m.volume] for m in main.shared if there is not None and m.read_only}
+    own = tuple(dict.fromkeys(m.volume for m in main.shared if m.volume not in lent))
+    alone = replace(project, services=(main,), volumes=own)
+    around = Around(provider.engine, alone, there.internal if there else request.network.mode != "public")
+    around.beside = meta["beside"]
+    sandbox = ComposeSandbox(around, meta, provider.forget_box)
+    provider.keep(sandbox)
+    nets = there.nets.beside() if there else networks.Nets({}, {})
+    try:
+        name = f"benchflow-{networks.token()}"
+        await around.make(alone, name, {}, provider.labels("volume", request))
+        change = plans.change_of(main, project, nets, {**lent, **around.volumes}, None)
+        wanted = replace(plans.request_of(main, project, request), revert=request.revert)
+        plain = replace(image, meta={**image.meta, "compose": None})
+        sandbox.boxes[MAIN] = box = await provider.start_box(plain, wanted, change)
+        await connect(provider.engine, main, nets, box)
+        if there is not None:
+            await _reach_as(provider.engine, box, there.internal, request.network)
+    except BaseException:
+        await asyncio.shield(sandbox.stop())
+        raise
+    return sandbox
+
+
+async def _reach_as(engine: Engine, box: DockerSandbox, internal: bool, policy: NetworkPolicy) -> None:
+    """The services' networks were made for the agent's policy; this box may have another."""
+    if policy.mode == "public" and internal:
+        await engine.connect("bridge", box.info.id)
+    elif policy.mode != "public" and not internal:
+        await box.set_network(policy)

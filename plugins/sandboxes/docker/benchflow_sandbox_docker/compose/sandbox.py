@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from benchflow_boxkit.network import Connection
 
 from benchflow_core.contracts.sandboxes import (
     AccessView,
@@ -14,14 +17,13 @@ from benchflow_core.contracts.sandboxes import (
     ExecResult,
     HostEndpoint,
     NetworkPolicy,
+    Process,
     Snapshot,
 )
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_docker.box import DockerSandbox
 from benchflow_sandbox_docker.compose.model import MAIN
 from benchflow_sandbox_docker.compose.program import Program
-from benchflow_sandbox_docker.network import Connection
-from benchflow_sandbox_docker.programs import DockerProcess
 
 __all__ = ["ComposeSandbox", "Surroundings"]
 
@@ -34,15 +36,18 @@ class Surroundings(Protocol):
         """Is there no way out at all?"""
 
     @property
-    def only_main(self) -> bool:
-        """Is there nothing but the one container?"""
+    def beside(self) -> str | None:
+        """What the services beside `main` are found by, where there are any."""
 
     async def remove(self) -> None: ...
 
 
 class ComposeSandbox:
-    def __init__(self, around: Surroundings, forget: Callable[[ComposeSandbox], None]) -> None:
-        self.around, self._forget = around, forget
+    def __init__(
+        self, around: Surroundings, carried: Mapping[str, Any], forget: Callable[[ComposeSandbox], None]
+    ) -> None:
+        """`carried`: the compose file and what belongs to it, as an image reference has it."""
+        self.around, self._carried, self._forget = around, carried, forget
         self.boxes: dict[str, DockerSandbox] = {}
         self.programs: dict[str, Program] = {}
         self._stopping: asyncio.Task[None] | None = None
@@ -84,7 +89,7 @@ class ComposeSandbox:
         user: str | None = None,
         service: str = MAIN,
         view: AccessView | None = None,
-    ) -> DockerProcess:
+    ) -> Process:
         return await self._of(service).spawn(argv, cwd=cwd, env=env, user=user, view=view)
 
     async def upload(
@@ -104,16 +109,17 @@ class ComposeSandbox:
         await self._of(service).kill_all()
 
     async def snapshot(self, name: str, *, keep: bool = False) -> Snapshot:
-        self._refuse_capture()
-        return await self.boxes[MAIN].snapshot(name, keep=keep)
+        """Of `main`, its volumes and tmpfs. A box on it reaches the other services as they are, while they live."""
+        if keep and self.around.beside:
+            raise CapabilityMissing("A state that is kept holds one container; this task has several services.")
+        taken = await self.boxes[MAIN].snapshot(name, keep=keep)
+        carried = {**self._carried, "captured": True, "beside": self.around.beside}
+        return replace(taken, image=replace(taken.image, meta={**taken.image.meta, "compose": carried}))
 
     async def restore(self, snapshot: Snapshot) -> None:
-        self._refuse_capture()
+        if self.around.beside:
+            raise CapabilityMissing("One container can be put back; this task has several services.")
         await self.boxes[MAIN].restore(snapshot)
-
-    def _refuse_capture(self) -> None:
-        if not self.around.only_main:
-            raise CapabilityMissing("A snapshot holds one container; this task has several services or volumes.")
 
     async def set_network(self, policy: NetworkPolicy) -> None:
         """For every service: what one of them may reach, the agent reaches through it."""

@@ -24,6 +24,10 @@ _CONDITIONS: dict[str, Condition] = {
 _OWN_NAMESPACES = {"ipc": ("private", "none", "shareable"), "pid": (), "uts": (), "userns_mode": ()}
 
 
+_PTRACE = "SYS_PTRACE"
+"""With it a program could take over the box's first process, which holds the walls."""
+
+
 class ServiceReader:
     """Reads the table of one service."""
 
@@ -227,7 +231,10 @@ class ServiceReader:
                     f"capability {name} of service '{self.name}' is refused.",
                     f"Allowed: {', '.join(sorted(CAPABILITIES))}.",
                 )
-        return tuple(names)
+        if key == "cap_add" and _PTRACE in names:
+            where = self.reader.document.where(self._at(key))
+            self.notices.append(f"{where}: {_PTRACE} is not given: programs trace what they start without it")
+        return tuple(name for name in names if key != "cap_add" or name != _PTRACE)
 
     def _restart(self) -> bool:
         value = self._text("restart") or "no"

@@ -1,4 +1,1 @@
-"""What runs inside a box, as its first process; the standard library only.
-
-`wire`, `sending` and `receiving` serve our side as well.
-"""
+"""What runs inside a box, as its first process, upon `benchflow_boxkit.inside`; the standard library only."""

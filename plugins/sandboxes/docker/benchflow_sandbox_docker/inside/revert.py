@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from benchflow_sandbox_docker.inside import receiving, sending
-from benchflow_sandbox_docker.inside.wire import Refused
+from benchflow_boxkit.inside import receiving, sending
+from benchflow_boxkit.inside.wire import Refused
 
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
 

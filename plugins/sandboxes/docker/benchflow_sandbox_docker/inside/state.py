@@ -7,14 +7,19 @@ import errno
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from benchflow_sandbox_docker.inside import receiving, sending, system
+from benchflow_boxkit.inside import receiving, sending
+
+from benchflow_sandbox_docker.inside import system
 
 FORBIDDEN, RESOLVERS, CUT_OFF, PEERS, NEVER = 100, 90, 50, 40, 30
 """Priorities of routing rules: the lowest that matches decides."""
 _PACK = "/.benchflow-volumes"
+_COARSE = 20_000_000
+"""Nanoseconds that a file's time may lag behind the clock."""
 ENGINE_FILES = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
 """Mounted over the image's by the engine, and so no part of an image made from the box."""
 
@@ -53,8 +58,11 @@ def look(path: str) -> list[Any] | None:
     return [kind_of(info.st_mode), stat.S_IMODE(info.st_mode), info.st_uid, size, target, info.st_gid]
 
 
-def index() -> Iterator[bytes]:
-    """Everything on the root file system as one JSON object: path to type, mode, uid, gid."""
+def index(stamps: bool = False) -> Iterator[bytes]:
+    """Everything on the root file system as one JSON object: path to type, mode, uid, gid.
+
+    `stamps`: and what tells of files whether they were written to; of these no program can forge the last.
+    """
     yield b"{"
     separator = b""
     pending = ["/"]
@@ -72,9 +80,35 @@ def index() -> Iterator[bytes]:
                     continue
                 pending.append(entry.path)
             row = [kind_of(info.st_mode), stat.S_IMODE(info.st_mode), info.st_uid, info.st_gid]
+            if stamps and not stat.S_ISDIR(info.st_mode):
+                row += [info.st_size, info.st_mtime_ns, info.st_ctime_ns]
             yield separator + json.dumps(entry.path).encode() + b":" + json.dumps(row, separators=(",", ":")).encode()
             separator = b",\n"
     yield b"}"
+
+
+def touched() -> Iterator[bytes]:
+    """Every file that was changed since `remember`, as one JSON list: a change leaves a time that nobody can set.
+
+    An engine compares size and time of modification, which can be set back.
+    """
+    yield b"["
+    separator = b""
+    pending, device = ["/"], os.lstat("/").st_dev
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    info = entry.stat(follow_symlinks=False)
+                    if entry.is_dir(follow_symlinks=False):
+                        if info.st_dev == device:  # not a mount
+                            pending.append(entry.path)
+                    elif info.st_ctime_ns >= _since:
+                        yield separator + json.dumps(entry.path).encode()
+                        separator = b","
+        except OSError:
+            continue
+    yield b"]"
 
 
 def below(folder: str) -> list[str]:
@@ -120,11 +154,14 @@ def changed_files() -> list[str]:
 
 
 _given: dict[str, bytes] = {}
+_since = 0
 
 
 def remember() -> None:
     """Before anything runs in the box."""
+    global _since
     _given.update(engine_files())
+    _since = time.time_ns() - _COARSE
 
 
 def _pack_files() -> int:

@@ -130,8 +130,10 @@ async def _put(order: Copy, path: Path, target: str, relative: str) -> None:
 async def _unpack(order: Copy, path: Path, destination: str) -> None:
     packed = "/tmp/.benchflow-add"
     await order.box.put(path, packed, user=None, mode=0o600)
-    script = 'mkdir -p "$2" && tar -xf "$1" -C "$2"; code=$?; rm -f "$1"; exit $code'
-    done = await order.box.exec(["sh", "-c", script, "sh", packed, destination], cwd="/", user="root")
+    # Owners of the archive can be kept only where the box has their ids.
+    owners = "--same-owner" if "nobody" in order.box.info.users else "--no-same-owner"
+    script = 'mkdir -p "$2" && tar -xf "$1" -C "$2" "$3"; code=$?; rm -f "$1"; exit $code'
+    done = await order.box.exec(["sh", "-c", script, "sh", packed, destination, owners], cwd="/", user="root")
     if done.exit_code:
         log = done.stderr.decode(errors="replace")[-4000:]
         raise BuildError(

@@ -115,7 +115,9 @@ def _same(path: str, info: os.stat_result, other: str, below: os.stat_result) ->
     if stat.S_ISLNK(info.st_mode):
         return os.readlink(path) == os.readlink(other)
     if stat.S_ISREG(info.st_mode):
-        return info.st_size == below.st_size and (os.path.samestat(info, below) or _same_bytes(path, other))
+        return info.st_size == below.st_size and (
+            os.path.samestat(info, below) or (_same_bytes(path, other) and _rights(path) == _rights(other))
+        )
     return stat.S_ISDIR(info.st_mode) or info.st_rdev == below.st_rdev
 
 
@@ -130,6 +132,14 @@ def _same_bytes(path: str, other: str) -> bool:
                     return True
     except OSError:
         return False
+
+
+def _rights(path: str) -> bytes:
+    """The capabilities that a program gets from its file."""
+    try:
+        return os.getxattr(path, "security.capability", follow_symlinks=False)
+    except OSError:
+        return b""
 
 
 def _type(mode: int) -> str:

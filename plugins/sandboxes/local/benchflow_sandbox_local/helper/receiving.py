@@ -26,7 +26,8 @@ class Placement(NamedTuple):
     gid: int | None = None
     mode: int | None = None
     least: int = 0
-    """Permission bits that every entry gets, so that the owner can read what a box made unreadable."""
+    """Permission bits that every entry gets, so that the owner can read what a box made unreadable. With any, nobody
+    else may write there: a box does not open the host's folders."""
 
 
 class _Receiver:
@@ -112,7 +113,8 @@ class _Receiver:
         if wanted is not None:
             mode = wanted | (wanted & 0o444) >> 2 if folder else wanted
         least = 0o700 if folder and self.place.least else self.place.least
-        os.fchmod(fd, (mode & 0o7777 if self.place.uid == -1 else mode & 0o777) | least)
+        allowed = 0o755 if least else 0o7777 if self.place.uid == -1 else 0o777
+        os.fchmod(fd, mode & allowed | least)
 
     def _own(self, owner: list[int] | None, what: int | str) -> None:
         uid, gid = self.place.uid, self.place.gid

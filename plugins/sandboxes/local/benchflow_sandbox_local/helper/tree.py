@@ -32,11 +32,26 @@ def is_opaque(path: str) -> bool:
 
 def copy(source: str, target: str) -> int:
     """An independent copy of the directory `source` at `target`, which must not exist. Returns its size in bytes."""
+    return _copy(source, target, share=False)
+
+
+def clone(source: str, target: str) -> None:
+    """A tree of new directories that shares the files themselves: for layers, which nobody writes to.
+
+    Files with several names are copied: who counts a file's names must not find those of the other tree.
+    """
+    _copy(source, target, share=True)
+
+
+def _copy(source: str, target: str, *, share: bool) -> int:
     seen: dict[tuple[int, int], str] = {}
     total = 0
 
     def file(name: str, info: os.stat_result, source_fd: int, target_fd: int) -> None:
         nonlocal total
+        if share and info.st_nlink == 1:
+            os.link(name, name, src_dir_fd=source_fd, dst_dir_fd=target_fd, follow_symlinks=False)
+            return
         first = seen.get((info.st_dev, info.st_ino))
         if first is not None:
             os.link(first, name, dst_dir_fd=target_fd, follow_symlinks=False)
@@ -48,15 +63,6 @@ def copy(source: str, target: str) -> int:
 
     _walk(source, target, file)
     return total
-
-
-def clone(source: str, target: str) -> None:
-    """A tree of new directories that shares the files themselves: for layers, which nobody writes to."""
-
-    def file(name: str, info: os.stat_result, source_fd: int, target_fd: int) -> None:
-        os.link(name, name, src_dir_fd=source_fd, dst_dir_fd=target_fd, follow_symlinks=False)
-
-    _walk(source, target, file)
 
 
 def add_folders(source: str, target: str) -> None:

@@ -1,10 +1,6 @@
 """Loaded by the LiteLLM proxy: sends each request the way BenchFlow chose, marked so that it can be told apart."""
 
-import os
-
 from litellm.integrations.custom_logger import CustomLogger
-
-_EFFORT = os.environ.get("BENCHFLOW_BEDROCK_THINKING_EFFORT", "")
 
 
 class Hooks(CustomLogger):
@@ -15,20 +11,7 @@ class Hooks(CustomLogger):
             raise ValueError("this proxy serves BenchFlow only")
         data["model"] = f"{route}/{data['model']}"
         data["extra_headers"] = {"x-benchflow-call": call}
-        if route == "bedrock" and _EFFORT:
-            _think(data, call_type)
         return data
-
-
-def _think(data, call_type):
-    """In the words of each API. What a model does not know of it LiteLLM leaves out."""
-    if "messages" in call_type:
-        data["thinking"] = {"type": "adaptive"}
-        data["output_config"] = {**(data.get("output_config") or {}), "effort": _EFFORT}
-    elif "responses" in call_type:
-        data["reasoning"] = {**(data.get("reasoning") or {}), "effort": _EFFORT}
-    else:
-        data["reasoning_effort"] = _EFFORT
 
 
 instance = Hooks()

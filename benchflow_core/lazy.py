@@ -1,0 +1,21 @@
+"""A package's own names, each imported from its module when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["names_of"]
+
+
+def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package. `homes`: its modules, and what each of them gives, separated by blanks."""
+    home = {name: module for module, names in homes.items() for name in names.split()}
+
+    def look_up(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{home[name]}"), name)
+
+    return look_up

@@ -1,0 +1,17 @@
+"""What a rollout is given of a learner store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Learned"]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One generation of a learner store."""
+
+    folder: Path
+    generation: int
+    digest: str

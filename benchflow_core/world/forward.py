@@ -1,0 +1,102 @@
+"""Servers of one box, reachable from another at the same port of its loopback.
+
+Each connection is carried through this process: nothing else of the two boxes touches. A forward is there while it is
+open. Two uses: what an agent left running, for the verifier, where a port that the tests serve themselves is left to
+them (`AuthorText.tests_serve`) and any other is taken, as it would be in the agent's own box; and a world's services,
+for the agent and for the verifier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+
+from benchflow_core.contracts.sandboxes import ByteStream, HostEndpoint, Sandbox
+from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError
+
+__all__ = ["forwarded", "show"]
+
+_MOST: Final = 64
+_LINGER: Final = 5.0
+"""Seconds for an answer after the asking side has closed."""
+
+
+@contextlib.asynccontextmanager
+async def forwarded(
+    source: Sandbox, target: Sandbox, ports: Sequence[int], runtimes: Mapping[str, str]
+) -> AsyncIterator[list[int]]:
+    """Carries connections from `target` to `ports` of `source` while it is open; yields those that could be."""
+    async with contextlib.AsyncExitStack() as stack:
+        done = []
+        for port in ports[:_MOST]:
+            server = await stack.enter_async_context(_server(source, port))
+            host, number = server.sockets[0].getsockname()[:2]
+            endpoint = HostEndpoint(host, number)
+            with contextlib.suppress(OSError, InfrastructureError, CapabilityMissing):
+                await show(stack, target, endpoint, port, runtimes)
+                done.append(port)
+        yield done
+
+
+async def show(
+    stack: contextlib.AsyncExitStack, box: Sandbox, endpoint: HostEndpoint, port: int, runtimes: Mapping[str, str]
+) -> None:
+    """A server of the host at a port of the box's loopback, by the sandbox's way or by ours."""
+    try:
+        await box.expose_to_box(endpoint, port=port)
+    except NotImplementedError:
+        from benchflow_core.gateway.tunnel import Tunnel
+
+        tunnel = await Tunnel.open(box, endpoint, runtimes, port=port)
+        stack.push_async_callback(tunnel.close)
+
+
+@contextlib.asynccontextmanager
+async def _server(source: Sandbox, port: int) -> AsyncIterator[asyncio.Server]:
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            with contextlib.suppress(OSError, BenchflowError):
+                await _carry(await source.dial(port), reader, writer)
+        finally:
+            writer.close()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: Python 3.11 prints a traceback for one of the server's that is cancelled.
+        task = asyncio.create_task(carry(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield server
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _carry(stream: ByteStream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def there() -> None:
+        while data := await reader.read(65536):
+            await stream.write(data)
+
+    async def back() -> None:
+        while data := await stream.read():
+            writer.write(data)
+            await writer.drain()
+
+    asking, answering = asyncio.create_task(there()), asyncio.create_task(back())
+    try:
+        await asyncio.wait((asking, answering), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            await asyncio.wait((answering,), timeout=_LINGER)
+    finally:
+        for task in (asking, answering):
+            task.cancel()
+        await asyncio.gather(asking, answering, return_exceptions=True)
+        await stream.close()

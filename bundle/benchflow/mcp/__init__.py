@@ -1,0 +1,1 @@
+"""MCP servers that BenchFlow offers to agents."""

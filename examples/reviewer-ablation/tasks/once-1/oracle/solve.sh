@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "red blue" > /app/line.txt

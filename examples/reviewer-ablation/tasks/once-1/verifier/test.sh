@@ -1,0 +1,4 @@
+#!/bin/sh
+reward=0
+[ "$(cat /app/line.txt 2>/dev/null)" = "red blue" ] && reward=1
+echo "$reward" > /logs/verifier/reward.txt

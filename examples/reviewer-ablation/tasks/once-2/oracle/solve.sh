@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "one two three" > /app/line.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "red green blue" > /app/line.txt

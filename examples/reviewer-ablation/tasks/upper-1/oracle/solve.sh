@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "RED GREEN" > /app/line.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "UP AND AWAY" > /app/line.txt

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "NEVER SAY" > /app/line.txt

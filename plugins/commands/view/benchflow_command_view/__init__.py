@@ -1,0 +1,1 @@
+"""`bench view`: jobs, rollouts and sessions in a browser."""

@@ -1,0 +1,66 @@
+// The list of jobs.
+
+function scoreCell(summary) {
+  if (!summary || !summary.scored) return h("span", { class: "soft" }, "no score yet");
+  return h("span", { class: "score-cell" }, h("strong", {}, percent(summary.score_ratio)), scoreBar(summary));
+}
+
+function countsOf(job) {
+  const s = job.summary || {};
+  const done = (s.passed || 0) + (s.failed || 0) + (s.errored || 0) + (s.verifier_errored || 0);
+  const left = Math.max(0, (s.total || 0) - done);
+  return { passed: s.passed || 0, failed: s.failed || 0, errored: s.errored || 0, verifier_errored: s.verifier_errored || 0, [job.running ? "waiting" : "not run"]: left };
+}
+
+function listed(counts) {
+  const names = Object.keys(counts || {});
+  return names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
+}
+
+async function jobsPage() {
+  const chosen = new Set();
+  const box = h("div", {});
+  const compare = button("Compare", () => { location.hash = `/compare/${[...chosen].join("+")}`; }, { class: "primary", disabled: true });
+  const choose = (id, on) => {
+    if (on) chosen.add(id); else chosen.delete(id);
+    compare.disabled = chosen.size < 2;
+    compare.textContent = chosen.size < 2 ? "Compare" : `Compare ${chosen.size}`;
+  };
+  const draw = async (fresh) => {
+    const { jobs } = await get("jobs", { fresh });
+    const sorted = [...jobs].sort((a, b) => (b.started || 0) - (a.started || 0));
+    const empty = ["model", "dataset"].filter((name) => !sorted.some((job) => job.facts && Object.keys(job.facts[name] || {}).length));
+    fill(box, h("div", { class: `wide card flush ${empty.map((name) => `no-${name}`).join(" ")}`, tabindex: "0", role: "group", "aria-label": "Jobs" },
+      h("table", { class: "plain jobs" },
+        h("thead", {}, h("tr", {}, ["", "Job", "Score", "Coverage", "Outcomes", "Agent", "Model", "Sandbox", "Dataset", "Cost", "Duration", "Started"].map((name) => h("th", { scope: "col" }, name || h("span", { class: "unseen" }, "Compare"))))),
+        h("tbody", {}, sorted.map((job) => jobRow(job, chosen, choose))))));
+  };
+  await draw(false);
+  const stop = live("", () => draw(true));
+  return {
+    title: "Jobs", crumbs: [], dispose: stop,
+    node: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", {}, "Jobs"), h("span", { class: "grow" }), compare), box),
+    move: (by) => stepLinks(box, by),
+  };
+}
+
+function jobRow(job, chosen, choose) {
+  if (job.broken) return h("tr", {}, h("td", {}), h("th", { scope: "row" }, job.name), h("td", { colspan: 10, class: "problem" }, job.broken));
+  const pick = h("input", { type: "checkbox", "aria-label": `compare ${job.name}`, on: { change: (e) => choose(job.id, e.target.checked) } });
+  pick.checked = chosen.has(job.id);
+  const s = job.summary;
+  return h("tr", {}, h("td", {}, pick),
+    h("th", { scope: "row" }, link(`/job/${job.id}`, job.name), job.running ? [" ", badge("running")] : !job.finished && [" ", badge("unfinished")]),
+    h("td", {}, scoreCell(s)),
+    h("td", { class: "number" }, s.total ? `${s.scored}/${s.total}` : "–"),
+    h("td", {}, outcomeBar(countsOf(job))),
+    h("td", {}, listed(job.facts.agent)), h("td", {}, listed(job.facts.model)), h("td", {}, listed(job.facts.sandbox)), h("td", {}, listed(job.facts.dataset)),
+    h("td", { class: "number" }, money(s.total_cost_usd)), h("td", { class: "number" }, duration(s.elapsed_sec)), h("td", { class: "nowrap" }, when(job.started)));
+}
+
+function stepLinks(box, by) {
+  const links = [...box.querySelectorAll("tbody th a")];
+  const at = links.indexOf(document.activeElement);
+  const next = links[Math.max(0, Math.min(links.length - 1, at + by))];
+  if (next) next.focus();
+}

@@ -1,0 +1,213 @@
+// The conversation: one item per step, fetched page by page, a bounded number of pages kept.
+
+const PAGES_KEPT = 30;
+const LABELS = { prompt: "prompt", message: "says", thought: "thinks", plan: "plan", error: "error", notice: "note", reward: "reward", outbox: "message", system: "", other: "", turn_end: "turn ends" };
+
+const BOOKKEEPING = new Set(["system", "other", "phase", "turn_end"]);
+let talkOnly = false; // kept from one rollout to the next
+
+class StepsView {
+  constructor(box, { where, count: length, page, openCall }) {
+    Object.assign(this, { box, where, page, openCall });
+    this.pages = new Map();
+    this.memory = new Map();
+    this.current = -1;
+    box.classList.toggle("talk-only", talkOnly);
+    this.list = new VirtualList(box, { length, guess: 88, make: (i) => this.item(i) });
+  }
+
+  // Without what the program keeps for itself: prompts, answers, thoughts, tools, notes, errors and rewards stay.
+  showTalkOnly(on) {
+    talkOnly = on;
+    this.box.classList.toggle("talk-only", on);
+    this.list.plan();
+  }
+
+  load(number, fresh) {
+    if (this.pages.has(number) && !fresh) return this.pages.get(number);
+    const entry = { steps: null };
+    const before = this.pages.get(number);
+    if (before && before.steps) entry.steps = before.steps;
+    this.pages.delete(number);
+    this.pages.set(number, entry);
+    if (this.pages.size > PAGES_KEPT) this.pages.delete(this.pages.keys().next().value);
+    const key = `steps/${this.where}/${number}`;
+    forget(key);
+    entry.promise = get(key).then((found) => {
+      CACHE.delete(key); // the pages kept here are bounded; the cache would keep them twice
+      entry.steps = found.steps;
+      for (let i = number * this.page; i < (number + 1) * this.page; i += 1) this.list.remake(i);
+      return found.steps;
+    }).catch((error) => {
+      entry.problem = error.message;
+      setTimeout(() => { if (this.pages.get(number) === entry) this.pages.delete(number); }, 3000); // then it is tried again
+      for (let i = number * this.page; i < (number + 1) * this.page; i += 1) this.list.remake(i);
+      return [];
+    });
+    return entry;
+  }
+
+  item(index) {
+    const entry = this.load(Math.floor(index / this.page));
+    const step = entry.steps && entry.steps[index % this.page];
+    const length = this.list ? this.list.length : -1;
+    const place = { tabindex: "-1", "aria-posinset": index + 1, "aria-setsize": length, "aria-label": `step ${index}` };
+    if (!step) return h("article", { class: "step empty", ...place }, entry.problem || "…");
+    const body = stepBody(step, this);
+    const kind = /^[a-z_]+$/.test(step.type) ? step.type : "other";
+    return h("article", { class: `step type-${kind}${index === this.current ? " current" : ""}`, ...place, on: { focusin: () => this.mark(index) } },
+      stepHead(step, this), body);
+  }
+
+  mark(index) {
+    if (index === this.current) return;
+    const before = this.list.alive.get(this.current);
+    if (before) before.classList.remove("current");
+    this.current = index;
+    const now = this.list.alive.get(index);
+    if (now) now.classList.add("current");
+  }
+
+  async goTo(index, { focus = true } = {}) {
+    const wanted = Math.max(0, Math.min(index, this.list.length - 1));
+    const entry = this.load(Math.floor(wanted / this.page));
+    this.list.scrollTo(wanted);
+    await entry.promise;
+    this.list.scrollTo(wanted);
+    this.mark(wanted);
+    const element = this.list.alive.get(wanted);
+    if (focus && element) element.focus({ preventScroll: true });
+  }
+
+  async move(by) {
+    let index = this.current;
+    if (index < 0) index = this.list.heights.at(Math.max(0, window.scrollY - this.list.offset + 130)) - (by > 0 ? 1 : 0);
+    return this.goTo(talkOnly ? await this.spoken(index + by, by) : index + by);
+  }
+
+  // The next step that is shown, from an index on.
+  async spoken(from, by) {
+    for (let i = from; i >= 0 && i < this.list.length; i += by) {
+      const entry = this.load(Math.floor(i / this.page));
+      const step = (entry.steps || (await entry.promise))[i % this.page];
+      if (step && !BOOKKEEPING.has(step.type)) return i;
+    }
+    return from - by;
+  }
+
+  // From the current step on, page by page, around once.
+  async find(text, down = true) {
+    const wanted = text.toLowerCase();
+    const total = this.list.length;
+    const pages = Math.ceil(total / this.page);
+    const search = (this.search = {});
+    for (let n = 0; n <= pages; n += 1) {
+      const base = Math.max(this.current, 0);
+      const start = Math.floor(base / this.page);
+      const number = (((start + (down ? n : -n)) % pages) + pages) % pages;
+      const entry = this.load(number);
+      const steps = entry.steps || (await entry.promise);
+      if (this.search !== search) return null;
+      const ordered = down ? steps : [...steps].reverse();
+      const hit = ordered.find((step) => (n > 0 || (down ? step.n > this.current : step.n < this.current)) && JSON.stringify(step).toLowerCase().includes(wanted));
+      if (hit) { await this.goTo(hit.n, { focus: false }); return hit.n; }
+    }
+    return null;
+  }
+
+  // The log grew, or steps from `low` on changed.
+  grow(length, low) {
+    const atEnd = window.scrollY + window.innerHeight > document.documentElement.scrollHeight - 160;
+    for (const number of [...this.pages.keys()]) if ((number + 1) * this.page > low) this.load(number, true);
+    this.list.resize(length);
+    if (atEnd && length) this.list.scrollTo(length - 1, window.innerHeight - 220);
+  }
+
+  foldAll(open) {
+    for (const details of this.box.querySelectorAll("details")) details.open = open;
+  }
+
+  dispose() {
+    this.list.dispose();
+  }
+}
+
+function stepHead(step, view) {
+  const who = [step.scene, step.role].filter(Boolean).join(" · ");
+  const took = has(step.end) && step.end > step.at && step.type !== "message" && step.type !== "thought" ? duration(step.end - step.at) : "";
+  return h("div", { class: "head" },
+    step.turn !== undefined && h("span", { class: "turn" }, `turn ${step.turn}`),
+    who && h("span", { class: "who" }, who),
+    h("span", { class: "label" }, step.type === "tool" ? step.kind : LABELS[step.type] ?? step.type.replaceAll("_", " ")),
+    step.type === "tool" && h("span", { class: `status is-${toolState(step.status)}` }, step.status),
+    took && h("span", { class: "took" }, took),
+    h("span", { class: "grow" }),
+    (step.calls || []).map((n) => button(`model call ${n}`, () => view.openCall(n), { class: "chip" })),
+    h("span", { class: "at", title: step.time || "" }, `+${duration(step.at) || "0 s"}`),
+    button("JSON", () => showJson(`Step ${step.n}`, get(`step/${view.where}/${step.n}`).catch(() => step)), { class: "chip quiet", "aria-label": `JSON of step ${step.n}` }),
+    h("a", { to: `/rollout/${view.where}/step/${step.n}`, class: "chip quiet", "aria-label": `link to step ${step.n}` }, `#${step.n}`));
+}
+
+function toolState(status) {
+  return { completed: "passed", failed: "failed", in_progress: "running", pending: "waiting", cancelled: "errored" }[status] || "other";
+}
+
+function stepBody(step, view) {
+  const name = (part) => ({ memory: view.memory, name: `${step.n}:${part}` });
+  const parts = [];
+  if (step.type === "tool") parts.push(...toolBody(step, name));
+  else if (step.type === "thought") {
+    const first = clean(step.text || "").split("\n", 1)[0].slice(0, 110);
+    parts.push(fold([h("span", { class: "soft" }, first || "thought")], () => h("div", { class: "prose thought" }, step.text || ""), name("thought")));
+  } else if (step.type === "plan") {
+    parts.push(h("ul", { class: "plan" }, (step.entries || []).map((e) => h("li", { class: e.status === "completed" ? "done" : "" }, e.content, h("span", { class: "soft" }, ` ${e.status || ""}`)))));
+  } else if (step.type === "phase") {
+    parts.push(h("span", { class: "title" }, step.title.replaceAll("_", " ")), step.status === "failed" && badge("failed"));
+  } else if (step.data && !step.text && BOOKKEEPING.has(step.type)) {
+    return h("div", { class: "body" }, fold(h("span", { class: "title" }, step.title), () => [pre(step.data, "details"), wholeButton(step, view)], name("data")));
+  } else {
+    if (step.title) parts.push(h("span", { class: "title" }, step.title));
+    if (step.text) parts.push(h("div", { class: "prose" }, step.text));
+  }
+  if (step.data) parts.push(fold("details", () => pre(step.data, "details"), name("data")));
+  parts.push(wholeButton(step, view));
+  return h("div", { class: "body" }, parts);
+}
+
+function wholeButton(step, view) {
+  if (!step.cut) return null;
+  return button(`Show all: ${step.cut.toLocaleString("en")} more characters`, (event) => showWhole(event, step, view), { class: "more" });
+}
+
+function toolBody(step, name) {
+  const parts = [h("div", { class: "title mono" }, step.title || step.call)];
+  const blocks = step.blocks || [];
+  const shown = blocks.map((block) => {
+    if (block.is === "diff") return diffView(block);
+    if (block.is === "image") return picture(`data:${block.mime};base64,${block.data}`, "picture from a tool");
+    return block.text ? pre(block.text, "output of the tool") : null;
+  });
+  if (step.input && step.input !== "{}") parts.push(fold("arguments", () => pre(step.input, "arguments"), name("input")));
+  parts.push(...shown);
+  if (step.output) {
+    const repeated = blocks.some((block) => block.is === "text" && block.text && step.output.includes(JSON.stringify(block.text.trimEnd()).slice(1, -1)));
+    parts.push(fold("output", () => pre(step.output, "raw output"), { ...name("output"), open: !repeated && !shown.length && step.output.length < 3000 }));
+  }
+  if (step.locations) parts.push(h("div", { class: "soft mono" }, step.locations.map((l) => [l.path, l.line].filter((v) => v !== undefined && v !== null).join(":")).join("  ")));
+  if (step.permission) parts.push(h("div", { class: "soft" }, "permission: ", h("span", { class: "mono" }, JSON.stringify(step.permission))));
+  return parts;
+}
+
+async function showWhole(event, step, view) {
+  const box = event.target.closest(".body");
+  event.target.disabled = true;
+  try {
+    const whole = await get(`step/${view.where}/${step.n}`);
+    const more = stepBody({ ...whole, cut: 0 }, view);
+    more.classList.add("whole");
+    if (whole.cut) add(more, [h("p", { class: "soft" }, `${whole.cut.toLocaleString("en")} characters are too many for a page: see the file.`)]);
+    box.replaceWith(more);
+  } catch (error) {
+    event.target.textContent = error.message;
+  }
+}

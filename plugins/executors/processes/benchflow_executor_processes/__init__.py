@@ -1,0 +1,1 @@
+"""Rollouts of a job in several processes of this host."""

@@ -1,0 +1,13 @@
+"""The kit's checks: real items, in real worker processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchflow_core.testing import ExecutorConformance
+
+
+class TestProcesses(ExecutorConformance):
+    @pytest.fixture
+    def plugin(self) -> str:
+        return "processes"

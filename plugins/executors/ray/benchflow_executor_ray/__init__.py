@@ -1,0 +1,1 @@
+"""Rollouts of a job on a Ray cluster."""

@@ -1,0 +1,1 @@
+"""Tool calls as lines and as a panel."""

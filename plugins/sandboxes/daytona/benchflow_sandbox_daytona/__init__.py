@@ -1,0 +1,1 @@
+"""Rollouts in Daytona's cloud sandboxes."""

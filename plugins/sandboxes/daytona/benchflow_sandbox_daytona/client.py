@@ -1,0 +1,62 @@
+"""The vendor's clients for one account."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from daytona import AsyncDaytona, DaytonaConfig
+from daytona_api_client_async import ApiClient, Configuration, ObjectStorageApi, SnapshotsApi
+
+from benchflow_sandbox_daytona.settings import Settings
+
+__all__ = ["Client"]
+
+
+class Client:
+    """Made at the first request: the SDK wants a running loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._daytona: AsyncDaytona | None = None
+        self._plain: ApiClient | None = None
+
+    @property
+    def sdk(self) -> AsyncDaytona:
+        if self._daytona is None:
+            settings = self.settings
+            who: dict[str, Any] = (
+                {"jwt_token": settings.key, "organization_id": settings.organization}
+                if settings.organization
+                else {"api_key": settings.key}
+            )
+            config = DaytonaConfig(api_url=settings.url, target=settings.target, **who)
+            self._daytona = AsyncDaytona(config)
+        return self._daytona
+
+    def _generated(self) -> ApiClient:
+        """The SDK's own wire client: it makes snapshots and moves contexts without polling in between."""
+        if self._plain is None:
+            settings = self.settings
+            self._plain = ApiClient(Configuration(host=settings.url))
+            self._plain.default_headers["Authorization"] = f"Bearer {settings.key}"
+            if settings.organization:
+                self._plain.default_headers["X-Daytona-Organization-ID"] = settings.organization
+        return self._plain
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return dict(self._generated().default_headers)
+
+    @property
+    def snapshots(self) -> SnapshotsApi:
+        return SnapshotsApi(self._generated())
+
+    @property
+    def storage(self) -> ObjectStorageApi:
+        return ObjectStorageApi(self._generated())
+
+    async def close(self) -> None:
+        opened = [client for client in (self._daytona, self._plain) if client is not None]
+        self._daytona = self._plain = None
+        await asyncio.gather(*(client.close() for client in opened), return_exceptions=True)

@@ -1,0 +1,91 @@
+"""Daytona, as the box kit wants a vendor: images, boxes, and what was left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.machines import made_or_gone
+from benchflow_boxkit.recipe import Recipe
+from daytona import AsyncSandbox, CreateSandboxFromSnapshotParams
+
+from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources, SandboxContext, StartRequest
+from benchflow_core.errors import BenchflowError, SandboxStartError
+from benchflow_sandbox_daytona import leases
+from benchflow_sandbox_daytona.client import Client
+from benchflow_sandbox_daytona.failures import translated
+from benchflow_sandbox_daytona.images import Images
+from benchflow_sandbox_daytona.machine import DaytonaMachine
+from benchflow_sandbox_daytona.settings import Settings
+from benchflow_sandbox_daytona.sizes import fit
+
+__all__ = ["VENDOR"]
+
+_START_SECONDS: Final = 300.0
+
+
+class DaytonaVendor:
+    name = "daytona"
+
+    def __init__(self, context: SandboxContext) -> None:
+        self._settings = Settings.of(context.env or os.environ, context.options)
+        self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
+        self._client = Client(self._settings)
+        self._images = Images(self._client, fit(Resources(), self._settings))
+
+    async def find_image(self, recipe: Recipe) -> str | None:
+        return await self._images.find(recipe)
+
+    def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
+        return ()
+
+    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
+        return await self._images.build(recipe, dockerfile)
+
+    async def start(
+        self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
+    ) -> DaytonaMachine:
+        size = fit(request.resources, self._settings)
+        params = CreateSandboxFromSnapshotParams(
+            snapshot=await self._images.sized(image, size),
+            os_user="root",
+            labels={leases.MARK: "1", **labels},
+            auto_stop_interval=self._settings.auto_stop_minutes,
+            auto_delete_interval=0,
+            ttl_minutes=max(1, math.ceil(request.expires_after / 60)),
+            network_block_all=policy.mode != "public",
+        )
+        sandbox = await made_or_gone(lambda: self._make(params), lambda made: made.delete())
+        return DaytonaMachine(sandbox, size.notices, self._settings.auto_stop_minutes)
+
+    async def _make(self, params: CreateSandboxFromSnapshotParams) -> AsyncSandbox:
+        try:
+            with translated("a box cannot be made"):
+                return await self._client.sdk.create(params, timeout=_START_SECONDS)
+        except Missing as error:
+            raise SandboxStartError(str(error), retryable=False) from error
+        except BenchflowError as error:
+            await self._remove_half(error)
+            raise
+
+    async def _remove_half(self, error: BaseException) -> None:
+        """A box that did not come up in time exists all the same; the SDK says which."""
+        identity = getattr(error.__cause__, "sandbox_id", None)
+        if identity:
+            with contextlib.suppress(Exception):
+                await (await self._client.sdk.get(identity)).delete()
+
+    async def sweep(self) -> None:
+        with contextlib.suppress(Exception):
+            await leases.reap_dead(self._client)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+VENDOR: Final = DaytonaVendor

@@ -1,0 +1,66 @@
+"""Daytona: the cases of every cloud, and what is its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchflow_testing_clouds.cases import CloudCase, CloudFaults, CloudRollouts, Refusal, Wire
+from benchflow_testing_clouds.control import Remote
+
+from benchflow_core.contracts import ImageRef, Resources, SandboxProvider, StartRequest
+from benchflow_core.errors import CredentialRefused, SandboxQuotaExceeded, SandboxRateLimited
+
+ROOT = Path(__file__).parents[4]
+TERMINAL = "GET /process/pty/create-connect"
+
+
+def login(secrets: dict[str, str]) -> str:
+    """As `daytona login` leaves it; the address comes from the environment."""
+    profile = {"id": "p", "name": "mine", "api": {"key": secrets["DAYTONA_API_KEY"]}}
+    return json.dumps({"activeProfile": "p", "profiles": [profile]})
+
+
+WIRE = Wire(
+    name="daytona",
+    package="benchflow_sandbox_daytona",
+    create="POST /sandbox",
+    output=TERMINAL,
+    box={"POST /sandbox": 1, TERMINAL: 1, "DELETE /sandbox/{sandboxIdOrName}": 1},
+    job={"GET /sandbox": 1, "GET /snapshots/{id}": 1},
+    cuts=({"route": TERMINAL, "after_bytes": 300_000}, {"route": TERMINAL, "after_bytes": 500_000}),
+    refused_when_dead=TERMINAL,
+    refusals=(
+        Refusal(429, SandboxRateLimited, retry_after=12),
+        Refusal(403, SandboxQuotaExceeded),
+        Refusal(401, CredentialRefused),
+    ),
+    secrets=("DAYTONA_API_KEY",),
+    missing="DAYTONA_API_KEY is not set",
+    login=(".config/daytona/config.json", login),
+    wrong=({"memory_gb": "x"}, {"target": "us east"}, {"target": ""}, {"cpus": "5"}, {"auto_stop_minutes": "0"}),
+    too_much=Resources(storage_mb=50 * 1024, cpus=0.5),
+    said=("at most 10 GB of disk", "cpus = 0.5"),
+    page=ROOT / "docs" / "sandboxes" / "daytona.md",
+)
+
+
+class TestFaults(CloudFaults):
+    wire = WIRE
+
+
+class TestRollouts(CloudRollouts):
+    wire = WIRE
+    tasks = ROOT / "examples" / "tasks"
+
+
+class TestDaytona(CloudCase):
+    wire = WIRE
+
+    async def test_a_dead_host_costs_nobody_money(
+        self, provider: SandboxProvider, image: ImageRef, cloud: Remote
+    ) -> None:
+        box = await provider.start(image, StartRequest(name="short", expires_after=1800))
+        asked = cloud.state()["sandboxes"][box.info.id]
+        assert (asked["autoStopInterval"], asked["autoDeleteInterval"], asked["ttlMinutes"]) == (30, 0, 30)
+        await box.stop()

@@ -1,0 +1,142 @@
+"""Access views: one program sees some paths read-only or not at all.
+
+It gets mounts of its own, which it may not undo, and a user namespace of its own: without that it could look at the
+same files through another process's /proc/PID/root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from benchflow_sandbox_docker.inside import system
+
+_OPTIONS = {
+    "ro": system.MS_RDONLY,
+    "nosuid": system.MS_NOSUID,
+    "nodev": system.MS_NODEV,
+    "noexec": system.MS_NOEXEC,
+    "noatime": system.MS_NOATIME,
+    "nodiratime": system.MS_NODIRATIME,
+    "relatime": system.MS_RELATIME,
+}
+_EVERY_ID = "0 0 4294967295"
+
+
+class View(NamedTuple):
+    read_only: Sequence[str]
+    hidden: Sequence[str]
+    writable: Sequence[str]
+    apart: bool = True
+    """In a user namespace of its own."""
+
+
+class Walls:
+    """Of one program: its view, where it has one, and the box's filter of system calls, where there is one.
+
+    Between a keeper, which may write the id maps, and the child that needs them.
+    """
+
+    def __init__(self, view: View | None, filter: bytes) -> None:
+        self.view, self.filter = view, filter
+        self.apart = view is not None and view.apart
+        if self.apart:
+            self.asked, self.granted = os.pipe(), os.pipe()
+
+    def admit(self, pid: int) -> None:
+        """Every id is itself. Without a map the child says so and ends."""
+        if not self.apart:
+            return
+        os.close(self.asked[1])
+        with contextlib.suppress(OSError):
+            if os.read(self.asked[0], 1):
+                for name in ("uid_map", "gid_map"):
+                    with open(f"/proc/{pid}/{name}", "w") as file:
+                        file.write(_to_themselves(f"/proc/self/{name}"))
+                os.write(self.granted[1], b"y")
+
+    def enter(self) -> None:
+        """Take the view on, and give up what could undo it."""
+        if self.view is None:
+            return
+        kept = system.bounding_set()
+        system.unshare(system.CLONE_NEWNS | (system.CLONE_NEWUSER if self.apart else 0))
+        if self.apart:
+            self._be_mapped()
+        system.mount("none", "/", "", system.MS_REC | system.MS_PRIVATE)
+        _mount(self.view)
+        system.limit_capabilities(kept)
+
+    def shut(self) -> None:
+        if self.filter:
+            system.load_filter(self.filter)
+
+    def _be_mapped(self) -> None:
+        os.close(self.granted[1])
+        os.write(self.asked[1], b"?")
+        if os.read(self.granted[0], 1) != b"y":
+            raise PermissionError(1, "the box could not map the ids of a limited program")
+
+
+def _to_themselves(path: str) -> str:
+    """The map of our own namespace, range by range, each to itself."""
+    with open(path) as file:
+        ranges = [line.split() for line in file]
+    return "\n".join(f"{first} {first} {count}" for first, _, count in ranges) or _EVERY_ID
+
+
+def _mount(view: View) -> None:
+    """Exceptions first, as mounts of their own: what is made read-only afterwards leaves them out."""
+    writable = [os.path.realpath(path) for path in view.writable if os.path.lexists(path)]
+    for path in writable:
+        with _where_it_exists():
+            system.mount(path, path, "", system.MS_BIND | system.MS_REC)
+    for path in map(os.path.realpath, view.read_only):
+        with _where_it_exists():
+            if path != "/":
+                system.mount(path, path, "", system.MS_BIND | system.MS_REC)
+            _make_read_only(path, writable)
+    for path in map(os.path.realpath, view.hidden):
+        with _where_it_exists():
+            _hide(path)
+
+
+def _hide(path: str) -> None:
+    if os.path.isdir(path):
+        system.mount("tmpfs", path, "tmpfs", system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV, "size=4k,mode=0")
+    else:
+        system.mount("/dev/null", path, "", system.MS_BIND)
+
+
+def _make_read_only(top: str, writable: Sequence[str]) -> None:
+    for point, flags in _mounts(top).items():
+        if not any(_below(point, path) for path in writable):
+            system.mount("none", point, "", system.MS_REMOUNT | system.MS_BIND | system.MS_RDONLY | flags)
+
+
+def _mounts(top: str) -> Mapping[str, int]:
+    """Mount points at and below `top` that a path leads to, with the flags they have: none of them may be lost."""
+    found: dict[str, int] = {}
+    for point, flags in _table():
+        if _below(point, top) and os.path.lexists(point):
+            found[point] = flags
+    return found
+
+
+def _table() -> Iterator[tuple[str, int]]:
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as rows:
+        for row in rows:
+            fields = row.split(" ")
+            point = re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), fields[4])
+            yield point, sum(_OPTIONS.get(word, 0) for word in fields[5].split(","))
+
+
+def _below(path: str, top: str) -> bool:
+    return top == "/" or path == top or path.startswith(f"{top}/")
+
+
+def _where_it_exists() -> contextlib.AbstractContextManager[None]:
+    return contextlib.suppress(FileNotFoundError, NotADirectoryError)

@@ -1,0 +1,1 @@
+"""Rollouts in E2B's cloud sandboxes."""

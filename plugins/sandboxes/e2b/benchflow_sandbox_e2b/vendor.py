@@ -1,0 +1,80 @@
+"""E2B, as the box kit wants a vendor: images, boxes, and what was left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.machines import made_or_gone
+from benchflow_boxkit.recipe import Recipe
+from e2b import AsyncSandbox
+
+from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources, SandboxContext, StartRequest
+from benchflow_core.errors import SandboxStartError
+from benchflow_sandbox_e2b import leases
+from benchflow_sandbox_e2b.dockerfiles import notices
+from benchflow_sandbox_e2b.failures import translated
+from benchflow_sandbox_e2b.images import Images
+from benchflow_sandbox_e2b.machine import E2BMachine
+from benchflow_sandbox_e2b.settings import Settings
+from benchflow_sandbox_e2b.sizes import fit
+
+__all__ = ["VENDOR"]
+
+
+class E2BVendor:
+    name = "e2b"
+
+    def __init__(self, context: SandboxContext) -> None:
+        self._settings = Settings.of(context.env or os.environ, context.options)
+        self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
+        self._images = Images(self._settings, fit(Resources(), self._settings))
+
+    async def find_image(self, recipe: Recipe) -> str | None:
+        return await self._images.find(recipe)
+
+    def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
+        return notices(recipe)
+
+    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
+        return await self._images.build(recipe, dockerfile)
+
+    async def start(
+        self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
+    ) -> E2BMachine:
+        size = fit(request.resources, self._settings)
+        keep = self._settings.keep_seconds
+        asked: dict[str, Any] = {
+            "template": await self._images.sized(image, size),
+            "timeout": max(1, int(min(keep, request.expires_after))),
+            "metadata": {leases.MARK: "1", **labels},
+            "lifecycle": {"on_timeout": "kill"},
+            "allow_internet_access": policy.mode == "public",
+            "idempotency_key": str(uuid.uuid4()),
+        }
+        sandbox = await made_or_gone(lambda: self._make(asked), lambda made: made.kill())
+        return E2BMachine(sandbox, size.notices, keep, time.time() + request.expires_after)
+
+    async def _make(self, asked: dict[str, Any]) -> AsyncSandbox:
+        """The SDK waits as long as the vendor asks and tries again, in its slot; only then does the box kit's pace."""
+        try:
+            with translated("a box cannot be made"):
+                return await AsyncSandbox.create(**asked, **self._settings.connection)
+        except Missing as error:
+            raise SandboxStartError(str(error), retryable=False) from error
+
+    async def sweep(self) -> None:
+        with contextlib.suppress(Exception):
+            await leases.reap_dead(self._settings)
+
+    async def close(self) -> None:
+        """The SDK's connections belong to the process."""
+
+
+VENDOR: Final = E2BVendor

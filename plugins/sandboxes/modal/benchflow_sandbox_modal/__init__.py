@@ -1,0 +1,1 @@
+"""Rollouts in Modal's cloud sandboxes."""

@@ -1,0 +1,1 @@
+"""A Google Docs that one process and one SQLite file hold."""

@@ -1,0 +1,99 @@
+"""Worlds: two of our own, and those that a task brings as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from benchflow_claw_kit.store import Store
+
+from benchflow_service_claw_gdoc.batch import apply_batch
+from benchflow_service_claw_gdoc.compose import compose
+from benchflow_service_claw_gdoc.model import utf16
+from benchflow_service_claw_gdoc.model.defaults import new_tab
+from benchflow_service_claw_gdoc.model.tree import paragraph_text, paragraphs
+from benchflow_service_claw_gdoc.store import create, new_id, save_comments, show_time
+from benchflow_service_claw_gdoc.worlds import newsroom, office
+
+__all__ = ["SCENARIOS", "load", "prepare"]
+
+
+def prepare(store: Store) -> None:
+    if store.value("SELECT count(*) FROM doc_users") == 0:
+        store.insert("doc_users", email="alex@example.com", name="Alex Morgan", is_primary=1)
+
+
+def load(store: Store, data: Mapping[str, Any]) -> None:
+    """`users`: email, name, primary. `documents`: id, title, owner, content (blocks), shared: email, role;
+    comments."""
+    unknown = set(data) - {"users", "documents", "now"}
+    if unknown:
+        raise ValueError(f"unknown {', '.join(sorted(unknown))}; known: documents, now, users")
+    for user in data.get("users", []):
+        store.insert(
+            "doc_users",
+            email=user["email"],
+            name=user.get("name", user["email"].partition("@")[0]),
+            is_primary=int(bool(user.get("primary"))),
+        )
+    prepare(store)
+    for entry in data.get("documents", []):
+        _document(store, entry)
+
+
+def _document(store: Store, entry: Mapping[str, Any]) -> None:
+    owner = entry.get("owner") or store.value("SELECT email FROM doc_users ORDER BY is_primary DESC, email LIMIT 1")
+    blocks = entry.get("content", [])
+    tabs = [new_tab("t.0", "Tab 1")]
+    tabs = compose(tabs, [blocks] if isinstance(blocks, str) else list(blocks), lambda kind: new_id(store, kind))
+    row = create(store, entry["title"], owner, entry.get("id"), tabs)
+    for share in entry.get("shared", []):
+        if share["role"] not in ("reader", "commenter", "writer"):
+            raise ValueError(f"role {share['role']!r}: reader, commenter or writer")
+        store.insert("doc_access", document=row["id"], email=share["email"], role=share["role"])
+    if entry.get("comments"):
+        _comments(store, row["id"], tabs, entry["comments"], owner)
+
+
+def _comments(store: Store, document: str, tabs: list[Any], comments: list[Mapping[str, Any]], owner: str) -> None:
+    """Each `on` a text of the body, by `author`, with `replies` and `resolved`."""
+    model: dict[str, Any] = {"title": "", "tabs": tabs}
+    now = show_time(store)
+
+    def do(user: str, request: dict[str, Any]) -> dict[str, Any]:
+        nonlocal model
+        model, replies = apply_batch(model, [request], lambda kind: new_id(store, kind), user, now)
+        return replies[0]
+
+    for one in comments:
+        author = one.get("author", owner)
+        spot = {"range": _where(tabs, one["on"]), "content": one["content"]}
+        made = do(author, {"insertComment": spot})["insertComment"]["commentThread"]["commentId"]
+        for reply in one.get("replies", []):
+            post = {"content": reply["content"]}
+            do(reply.get("author", owner), {"addCommentReply": {"commentId": made, "post": post}})
+        if one.get("resolved"):
+            do(owner, {"addCommentReply": {"commentId": made, "post": {"commentAction": "RESOLVE"}}})
+    store.update("documents", {"id": document}, tabs=model["tabs"])
+    save_comments(store, document, model["comments"])
+
+
+def _where(tabs: list[Any], text: str) -> dict[str, int]:
+    for spot in paragraphs(tabs[0]["documentTab"]["body"]["content"]):
+        before, found, _ = paragraph_text(spot.paragraph).partition(text)
+        if found:
+            start = spot.start + utf16.width(before)
+            return {"startIndex": start, "endIndex": start + utf16.width(found)}
+    raise ValueError(f"comment on {text!r}: the document has no such text")
+
+
+def _office(store: Store, seed: int) -> None:
+    load(store, office(Random(seed)))
+
+
+def _newsroom(store: Store, seed: int) -> None:
+    load(store, newsroom(Random(seed)))
+
+
+SCENARIOS = {"office": _office, "newsroom": _newsroom}

@@ -1,0 +1,1 @@
+"""A Google Drive that one process and one SQLite file hold."""

@@ -1,0 +1,29 @@
+"""A method counts only if a test of the official client names another method that shows its effect."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from benchflow_claw_kit.effects import missed, pairs
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+import tables
+
+
+@pytest.mark.parametrize("service", tables.PAGES)
+def test_every_method_that_answers_is_seen_through_another(service):
+    answering, shown = tables.answering(service), set(tables.shown(service))
+    assert sorted(answering - shown) == [], "no test has a @shows line for these"
+    assert sorted(shown - answering) == [], "these do not answer"
+
+
+def test_a_claim_that_did_not_happen_is_told():
+    calls = [("labels.get", 200), ("labels.create", 200), ("labels.create", 400), ("labels.list", 404)]
+    assert missed(("labels.create > labels.list",), calls) == []
+    assert missed(("labels.create > labels.get",), calls) == ["labels.create > labels.get"]
+    assert missed(("labels.list > labels.get",), calls) == ["labels.list > labels.get"]
+    assert missed(("labels.create > state",), calls) == []
+    with pytest.raises(ValueError, match="write it as"):
+        list(pairs("labels.create"))

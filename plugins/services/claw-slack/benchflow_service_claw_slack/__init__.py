@@ -1,0 +1,1 @@
+"""A Slack workspace that one process and one SQLite file hold."""

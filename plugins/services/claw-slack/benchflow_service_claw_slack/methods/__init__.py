@@ -1,0 +1,54 @@
+"""The methods of the Web API, by family."""
+
+from __future__ import annotations
+
+from benchflow_service_claw_slack.methods import (
+    auth,
+    bookmarks,
+    calls,
+    canvases,
+    chat,
+    conversations,
+    dnd,
+    files,
+    lists,
+    membership,
+    pins,
+    reactions,
+    reminders,
+    remote_files,
+    scheduled,
+    search,
+    stars,
+    streams,
+    usergroups,
+    users,
+    views,
+)
+from benchflow_service_claw_slack.methods.registry import METHODS, Method
+
+__all__ = [
+    "METHODS",
+    "Method",
+    "auth",
+    "bookmarks",
+    "calls",
+    "canvases",
+    "chat",
+    "conversations",
+    "dnd",
+    "files",
+    "lists",
+    "membership",
+    "pins",
+    "reactions",
+    "reminders",
+    "remote_files",
+    "scheduled",
+    "search",
+    "stars",
+    "streams",
+    "usergroups",
+    "users",
+    "views",
+]

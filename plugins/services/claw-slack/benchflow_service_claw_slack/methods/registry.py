@@ -1,0 +1,37 @@
+"""The methods by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchflow_service_claw_slack.call import Call
+
+__all__ = ["METHODS", "Method", "method"]
+
+Handler = Callable[[Call], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    name: str
+    run: Handler
+    scopes: tuple[str, ...] = ()
+    """Any of them will do; what depends on the kind of channel is checked by the function itself."""
+    people_only: bool = False
+    """A bot's token is refused: not_allowed_token_type."""
+    anonymous: bool = False
+
+
+METHODS: dict[str, Method] = {}
+
+
+def method(name: str, *scopes: str, people_only: bool = False, anonymous: bool = False) -> Callable[[Handler], Handler]:
+    def register(run: Handler) -> Handler:
+        if name in METHODS:
+            raise ValueError(f"{name} is there already")
+        METHODS[name] = Method(name, run, scopes, people_only, anonymous)
+        return run
+
+    return register

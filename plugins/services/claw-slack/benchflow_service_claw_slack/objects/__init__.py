@@ -1,0 +1,1 @@
+"""Rows as the Web API shows them."""

@@ -1,0 +1,1 @@
+"""A reviewer as an MCP server."""

@@ -1,0 +1,1 @@
+"""Daytona: control API, toolbox, terminals, events and the object storage that build contexts go to."""

@@ -1,0 +1,1 @@
+"""An E2B on this machine."""

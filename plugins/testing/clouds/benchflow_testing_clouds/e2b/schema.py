@@ -1,0 +1,76 @@
+"""The vendor's own schema, as the SDK has it: which routes there are, and what a message may hold."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import e2b
+from aiohttp import web
+
+from benchflow_testing_clouds.ledger import Ledger
+
+__all__ = ["Refused", "known_route", "message", "parse"]
+
+_ROUTE = re.compile(r'"method": "(\w+)",\s*"url": f?"([^"]+)"')
+_RPC = re.compile(r'"(/(?:process|filesystem)\.\w+/\w+)"')
+_FILES = (("GET", "/health"), ("GET", "/files"), ("POST", "/files"))
+"""What the SDK asks envd for beside its remote procedures."""
+
+
+class Refused(Exception):
+    """Answered with this status and message."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+@cache
+def _routes(envd: bool) -> list[tuple[str, re.Pattern[str], str]]:
+    root = Path(str(e2b.__file__)).parent
+    found: set[tuple[str, str]] = set()
+    if envd:
+        found.update(_FILES)
+        for path in (root / "envd").glob("*/*_connect.py"):
+            found.update(("POST", route) for route in _RPC.findall(path.read_text()))
+    else:
+        for path in (root / "api" / "client" / "api").glob("*/*.py"):
+            found.update((method.upper(), route) for method, route in _ROUTE.findall(path.read_text()))
+    rows = []
+    for method, route in sorted(found, key=lambda row: (row[1].count("{"), row)):
+        pattern = re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(route))
+        rows.append((method, re.compile(pattern), route))
+    return rows
+
+
+def known_route(method: str, path: str, *, envd: bool) -> str | None:
+    """The route as the vendor writes it, or nothing where there is none. `path` is as it came, not decoded."""
+    for wanted, pattern, route in _routes(envd):
+        if wanted == method and pattern.fullmatch(path):
+            return f"{method} {route}"
+    return None
+
+
+async def parse(model: Any, request: web.Request, ledger: Ledger) -> Any:
+    """A request's body as the vendor's model; what does not fit is a violation."""
+    where = f"{request.method} {request.path}"
+    try:
+        found = model.from_dict(await request.json())
+    except Exception as error:
+        ledger.violation(f"{where}: not a {model.__name__}: {type(error).__name__} {error}")
+        raise Refused(400, f"not a {model.__name__}") from error
+    for key in sorted(found.additional_properties):
+        ledger.violation(f"{where}: {model.__name__} has no field {key!r}")
+    return found
+
+
+def message(model: Any, data: bytes, ledger: Ledger, where: str) -> Any:
+    """A remote procedure's message; unknown fields are a violation."""
+    try:
+        return model.from_json(data)
+    except Exception as error:
+        ledger.violation(f"{where}: not a {model.__name__}: {error}")
+        raise Refused(400, f"not a {model.__name__}") from error

@@ -1,0 +1,13 @@
+from benchflow.trial import Trial
+trial = await Trial.create(config)
+# Full lifecycle (most common)
+result = await trial.run()
+# Manual composition (for custom flows)
+await trial.setup()
+await trial.start()
+await trial.install_agent()
+await trial.connect()
+await trial.execute(prompts=["custom prompt"])
+await trial.disconnect()
+await trial.verify()
+await trial.cleanup()

@@ -1,0 +1,126 @@
+"""The use cases and calls of the public documents run as written: only agents and sandbox are redirected."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SEEDS = Path(__file__).parents[1] / "data" / "seeds"
+BLOCKED = ["benchflow-agent-gemini", "benchflow-agent-claude", "benchflow-sandbox-daytona"]
+SANDBOX = """
+from benchflow_sandbox_local.plugin import benchflow_sandbox
+"""
+AGENT = r"""
+import json
+from dataclasses import replace
+from benchflow_agent_scripted.plugin import benchflow_agent as scripted, prepare
+from benchflow_core.hookspecs import hookimpl
+
+GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'
+HINT = '{"to": "%s", "content": "hint from %s"}'
+RUNS = {
+    "user": f"grep -q name.txt /app/instruction.md; cat /solution/solve.sh && echo '{HINT % ('assistant', 'user')}' > /app/.outbox/assistant.json",
+    "reviewer": f"echo '{HINT % ('coder', 'reviewer')}' > /app/.outbox/coder.json",
+    "gen": "echo help > /app/generated-skill.md",
+}
+
+def play(context):
+    script = json.dumps({"otherwise": [{"run": RUNS.get(context.role, GREET)}]})
+    return prepare(replace(context, options={"script": script}))
+
+@hookimpl
+def benchflow_agent():
+    return replace(scripted(), prepare=play)
+"""
+WRAPPER = """
+import ast, asyncio, inspect, json, sys
+from pathlib import Path
+from benchflow_core.plugins import Policy, configure
+configure(Policy.read(none=False, blocked=json.loads(sys.argv[1]), strict=False), lambda line, cause: None)
+import benchflow as bf
+from benchflow.trial import Role, Scene, TrialConfig, Turn
+
+code = compile(Path(sys.argv[2]).read_text(), sys.argv[2], "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+task_path = Path("tasks/my-task")
+names = {"Path": Path, "asyncio": asyncio, "bf": bf, "task_path": task_path}
+names |= {"Role": Role, "Scene": Scene, "TrialConfig": TrialConfig, "Turn": Turn}
+names["config"] = TrialConfig(task_path=task_path, agent="gemini", environment="daytona")
+
+async def main():
+    work = eval(code, names)
+    if inspect.isawaitable(work):
+        await work
+    if "result" not in names and isinstance(names["config"], TrialConfig):
+        names["result"] = await bf.run(names["config"])
+
+if code.co_flags & inspect.CO_COROUTINE or sys.argv[3] == "run":
+    asyncio.run(main())
+else:
+    eval(code, names)
+result = names.get("result")
+if result is not None:
+    print(json.dumps({"rewards": result.rewards, "prompts": result.n_prompts, "dir": str(result.rollout_dir)}))
+"""
+
+
+@pytest.fixture
+def place(tmp_path, examples, env):
+    """A folder as the documents assume it: tasks, and agents and a sandbox of the names they use."""
+    for target in ("tasks/my-task", "tasks/X", ".ref/terminal-bench-2/one", ".ref/skillsbench/tasks/one"):
+        shutil.copytree(examples / "hello-file", tmp_path / target)
+    info = tmp_path / "site/redirected-1.0.dist-info"
+    info.mkdir(parents=True)
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: redirected\nVersion: 1.0\n")
+    points = "[benchflow.agents]\ngemini = redirected_agent\nclaude-agent-acp = redirected_agent\n"
+    (info / "entry_points.txt").write_text(f"{points}[benchflow.sandboxes]\ndaytona = redirected_sandbox\n")
+    (tmp_path / "site/redirected_agent.py").write_text(AGENT)
+    (tmp_path / "site/redirected_sandbox.py").write_text(SANDBOX)
+    return tmp_path, {**env, "PYTHONPATH": str(tmp_path / "site")}
+
+
+def events_of(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in SEEDS.glob("*.py")))
+def test_python_as_written(place, name):
+    folder, env = place
+    shutil.copy(SEEDS / "multi-turn.yaml", folder / "trial.yaml")
+    text = (folder / "trial.yaml").read_text().replace(".ref/terminal-bench-2", "tasks/my-task")
+    (folder / "trial.yaml").write_text(text)
+    mode = "run" if name not in ("run-by-name", "job-retry", "scenes") else "plain"
+    argv = [sys.executable, "-c", textwrap.dedent(WRAPPER), json.dumps(BLOCKED), str(SEEDS / f"{name}.py"), mode]
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    if name in ("job-retry", "scenes"):
+        return
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["rewards"] == {"reward": 1.0}, done.stdout
+    if name == "run-by-name":
+        assert done.stdout.splitlines()[:2] == ["Reward: {'reward': 1.0}", "Tool calls: 1"]
+    if name in ("interactive-user", "cross-model-review", "coder-reviewer"):
+        assert any(e["kind"] == "outbox_message" for e in events_of(folder / told["dir"]))
+
+
+@pytest.mark.parametrize("name", sorted(p.stem for p in SEEDS.glob("*.yaml")))
+def test_configs_as_written(place, command, name):
+    folder, env = place
+    shutil.copy(SEEDS / f"{name}.yaml", folder / "job.yaml")
+    blocked = [word for dist in BLOCKED for word in ("-p", f"no:{dist}")]
+    argv = [*command, *blocked, "eval", "create", "--config", "job.yaml"]
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    [result] = (folder / "jobs").glob("*/*/result.json")
+    assert json.loads(result.read_text())["rewards"] == {"reward": 1.0}
+    events = events_of(result.parent)
+    assert sum(e["kind"] == "turn_started" for e in events) == (SEEDS / f"{name}.yaml").read_text().count("- role:")
+    failed = [e["data"] for e in events if e["kind"] == "tool_call_update" and e["data"].get("status") == "failed"]
+    assert not failed, "what a prompt names is there"
+    assert not [f for f in json.loads(result.read_text())["findings"] if "instruction.md" in f["path"]]
