@@ -41,3 +41,24 @@ def test_an_unknown_base_image_is_named_with_those_there_are():
     argv = [sys.executable, SCRIPTS / "base_images.py", "centos:7"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "no recipe for centos:7" in done.stderr and "debian:bookworm-slim" in done.stderr
+
+
+def test_failed_tests_are_named_as_pytest_takes_them(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('a', ['x@1', 'y - z'])\n"
+        "@pytest.mark.xdist_group('one-group')\n"
+        "def test_bad(a): assert not a\n"
+        "def test_good(): pass\n"
+    )
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:asyncio", "-o", "cache_dir=kept"]
+    subprocess.run([*run, "-n", "1", "--dist", "loadgroup"], cwd=tmp_path, check=False, capture_output=True)
+    script = [sys.executable, SCRIPTS / "failed_tests.py", "kept"]
+    listed = subprocess.run([*script, "2"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "again").write_text(listed)
+    again = subprocess.run([*run, "@again"], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert "2 failed" in again.stdout and "passed" not in again.stdout
+    many = subprocess.run([*script, "1"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (many.returncode, many.stdout) == (1, "") and "2 tests failed" in many.stderr
+    none = subprocess.run([*script[:2], "nowhere", "2"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (none.returncode, none.stdout) == (1, "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.contracts.agents import AgentSpec, PermissionPolicy, SessionEvent
 from benchflow_core.contracts.common import McpServer
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import AccessView, Sandbox
 
 __all__ = ["AcpOptions", "ClientFiles", "ElicitCallback", "PermissionCallback"]

@@ -10,8 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from benchflow_core.contracts.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.results import ResultsReader

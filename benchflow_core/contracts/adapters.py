@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Task
 
 __all__ = ["AdapterSpec", "Finding", "Migration", "Scaffold", "ScaffoldRequest"]

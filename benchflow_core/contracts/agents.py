@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from benchflow_core.contracts.common import CheckFn, Layer, McpServer, Runtime, Usage, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import Exchange, ModelEndpoint, Wire

@@ -6,10 +6,10 @@ An entry point called `eval.NAME` is `bench eval NAME`; with the same module as 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 if TYPE_CHECKING:
     import click

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.agents import PromptOutcome
 from benchflow_core.contracts.common import CheckFn, Usage, no_checks
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Rewards, Task
 
 if TYPE_CHECKING:

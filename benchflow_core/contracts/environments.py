@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import CheckFn, Layer, McpServer, Runtime, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from benchflow_core.contracts.common import Availability, CheckFn, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Capacity", "Executor", "ExecutorContext", "ExecutorSpec", "Hear", "ItemResult", "PlanItem"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.panels import Panel

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from benchflow_core.contracts.common import Availability, CheckFn, Usage, no_checks
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import HostEndpoint
 
 __all__ = [

@@ -6,7 +6,9 @@ Every text in a panel is shown as text: there is no markup, no script and no add
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Panel", "PanelBars", "PanelBlock", "PanelFacts", "PanelTable", "PanelText"]
 

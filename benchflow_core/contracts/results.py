@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from benchflow_core.contracts.exporters import RolloutRecord
 from benchflow_core.contracts.panels import Panel
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["JobResults", "OwnedPanel", "ResultsReader"]
 

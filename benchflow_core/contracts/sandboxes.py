@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from benchflow_core.contracts.common import Availability, Check, CheckFn, Layer, Runtime, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = [
     "AccessView",

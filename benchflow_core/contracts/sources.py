@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Fetched", "SourceRequest", "SourceSpec"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchflow_core.contracts.common import CheckFn, no_checks
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import RewardFiles, Rewards, Step, Task, VerifierSettings
 
 if TYPE_CHECKING:

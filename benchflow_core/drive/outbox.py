@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.contracts.drivers import Episode
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.errors import InfrastructureError
 

@@ -9,10 +9,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from benchflow_core.contracts.drivers import Episode, SoftVerdict, TurnRecord
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
 __all__ = ["BaseUser", "FunctionUser", "PassthroughUser", "Patience", "RoundResult", "play_user", "refuse_user"]

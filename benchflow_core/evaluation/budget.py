@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Budget", "Spent", "spent_of"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation import statistics as st
 from benchflow_core.evaluation.controlled import Difference, differences

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError, error_names
 from benchflow_core.evaluation.matrix import Arm, Matrix, make_arms
 from benchflow_core.rollout.config import RolloutConfig, RolloutSettings

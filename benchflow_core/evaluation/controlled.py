@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import Row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.executors import Capacity, Executor, ExecutorContext, PlanItem
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import (
     CapabilityMissing,
     ConfigurationError,

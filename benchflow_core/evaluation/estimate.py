@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.evaluation.budget import spent_of
 from benchflow_core.results.files import read_json
 

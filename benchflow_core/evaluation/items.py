@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from pathlib import Path
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, CapabilityMissing, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.rollout.host import Host

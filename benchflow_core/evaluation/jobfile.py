@@ -10,12 +10,13 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from benchflow_core import __version__
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.codec import code_in, from_json, to_json
 from benchflow_core.evaluation.config import EvaluationConfig

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.compare import Comparison, compare, load_sides
 from benchflow_core.results.index import Row

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.drive.scenes import Scene
 from benchflow_core.errors import ConfigurationError
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.evaluation.statistics import bootstrap_interval
 from benchflow_core.evaluation.summary import EvaluationResult, Tally
 from benchflow_core.results.index import Row

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from benchflow_core.configfile import ConfigFile
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.drive.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig

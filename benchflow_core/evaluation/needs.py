@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchflow_core.contracts.executors import Capacity
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import Item

@@ -8,8 +8,10 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Need", "Queue", "Slots", "in_order"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.evaluation import statistics as st
 from benchflow_core.rollout.result import outcome_of
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sources import Fetched
 from benchflow_core.errors import ConfigurationError, UsageError
 from benchflow_core.evaluation.config import EvaluationConfig

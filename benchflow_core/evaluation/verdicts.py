@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core import __version__
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.joblock import JobLock

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.configfile import ConfigFile
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.dotenv import user_env
 from benchflow_core.drive.words import driver_word
 from benchflow_core.errors import ConfigurationError

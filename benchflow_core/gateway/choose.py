@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from benchflow_core.contracts.gateways import GatewaySpec, ModelTarget, Wire
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,6 +19,7 @@ from benchflow_core.contracts.gateways import (
     RolloutKey,
     Wire,
 )
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway

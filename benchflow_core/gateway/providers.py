@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from benchflow_core.contracts.gateways import Wire
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["PROVIDERS", "Credential", "Parameter", "Provider"]
 

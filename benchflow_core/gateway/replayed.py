@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from benchflow_core.contracts.gateways import Exchange
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["ReplayReport"]
 

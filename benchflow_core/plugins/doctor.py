@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchflow_core.contracts import Availability, Check
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.complaints import duplicate, told
 from benchflow_core.plugins.distributions import Distribution, canonical, installed
 from benchflow_core.plugins.index import Plugin, Problem, kind_of

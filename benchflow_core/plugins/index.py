@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.distributions import Distribution, installed
 
 __all__ = ["COMMAND_GROUP", "Index", "Plugin", "Problem", "kind_of", "normalised"]

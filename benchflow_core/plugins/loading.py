@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pluggy
 
 from benchflow_core import __version__, contracts, hookspecs
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.compatibility import incompatible
 from benchflow_core.plugins.complaints import told, with_article
 from benchflow_core.plugins.index import Plugin, Problem, kind_of

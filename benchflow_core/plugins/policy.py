@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.distributions import canonical
 from benchflow_core.plugins.index import Plugin, kind_of, normalised
 

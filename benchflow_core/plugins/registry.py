@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import PluginError
 from benchflow_core.plugins.index import COMMAND_GROUP, Index, Plugin, Problem, kind_of, normalised
 from benchflow_core.plugins.policy import Block, Policy

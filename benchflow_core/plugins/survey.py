@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import PluginError
 from benchflow_core.hookspecs import GROUPS
 from benchflow_core.plugins.index import COMMAND_GROUP, Plugin, Problem, kind_of, normalised

@@ -13,10 +13,11 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError
 from benchflow_core.results.files import write_bytes
 

@@ -6,8 +6,9 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["RolloutDir", "cache_dir", "job_name", "rollout_name"]
 

@@ -11,11 +11,12 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import cannot_write, read_json, write_json

@@ -6,11 +6,12 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.common import Capability
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.errors import AgentError, BenchflowError, CapabilityMissing, ConfigurationError
 from benchflow_core.results.files import write_json

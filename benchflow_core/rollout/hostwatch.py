@@ -12,9 +12,10 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["HostWatch", "LoadMark", "host_cpus", "host_memory_mb"]
 

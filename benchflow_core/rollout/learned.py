@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Learned"]
 

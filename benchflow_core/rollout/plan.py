@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
 from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from benchflow_core.contracts.common import Usage
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["RESULT_VERSION", "Outcome", "RolloutResult", "outcome_of"]
 

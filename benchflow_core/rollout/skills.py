@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.drive.scenes import Scene, Turn
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, InfrastructureError, TaskError

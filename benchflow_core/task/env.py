@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
 from benchflow_core.errors import ConfigurationError
 

@@ -6,9 +6,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 
 __all__ = ["TaskFile", "os_problem", "task_files"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchflow_core import __version__
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sources import Fetched
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.task.digest import task_digest

@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.task.sources import fetch_source
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, StartRequest
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.ready import make_ready

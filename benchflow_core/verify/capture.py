@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from benchflow_core.contracts.common import Capability
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change, Sandbox, Snapshot
 from benchflow_core.errors import InfrastructureError
 from benchflow_core.verify import texts

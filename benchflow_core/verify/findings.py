@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Action", "Finding", "as_json"]
 

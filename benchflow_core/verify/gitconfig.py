@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["harmless_git_config"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.verify.author import AuthorText
 
 __all__ = ["ACCOUNTS", "DEFAULT_PATH", "SYSTEM", "Ground", "ancestors", "name_of", "parent_of", "under"]

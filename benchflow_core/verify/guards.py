@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.ground import name_of, parent_of
 from benchflow_core.verify.steering import EMPTY_FILES

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, StartRequest
 from benchflow_core.contracts.tasks import Rewards, Step, Task, VerifierSettings
 from benchflow_core.contracts.verifiers import TestOutcome, VerifierSpec

@@ -6,10 +6,10 @@ import secrets
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import DownloadLimits, Sandbox
 from benchflow_core.contracts.tasks import RewardFiles
 from benchflow_core.errors import TransferRefused

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from benchflow_core.configfile import ConfigFile
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError, UsageError
 
 __all__ = ["StateChoice", "choose_services", "read_state", "recorded_choice"]

@@ -13,10 +13,11 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.errors import InfrastructureError
 

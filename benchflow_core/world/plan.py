@@ -7,12 +7,13 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
 from benchflow_core.contracts.environments import ServiceContext, StateBackend
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError

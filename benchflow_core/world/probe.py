@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.errors import BenchflowError, InfrastructureError
 

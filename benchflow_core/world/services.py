@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from benchflow_core.contracts.environments import ServiceContext, ServiceSpec
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
 if TYPE_CHECKING:

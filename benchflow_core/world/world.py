@@ -7,10 +7,11 @@ import contextlib
 import json
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, Snapshot, StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError
 from benchflow_core.world import seeding

@@ -119,15 +119,18 @@ def test_the_cause_of_a_broken_plugin_is_shown_with_v(fake_bench):
         assert 'raise RuntimeError("kaput")' in ran.err
 
 
-def test_ctrl_c_is_130_and_quiet(fake_bench):
+def test_ctrl_c_is_130_and_quiet(fake_bench, tmp_path):
+    importing = tmp_path / "importing"
     process = subprocess.Popen(
         fake_bench.argv("use", "sandbox", "slow"),
-        env=fake_bench.env(["command", "slow"]),
+        env=fake_bench.env(["command", "slow"], {"FAKE_SLOW_MARKER": str(importing)}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.5)
+    while not importing.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, "", "error: Interrupted.\n")

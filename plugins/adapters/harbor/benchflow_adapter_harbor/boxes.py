@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from benchflow_adapter_harbor.config import Config, Environment, Health, Mcp, St
 from benchflow_adapter_harbor.files import existing_dir, existing_file, inside
 from benchflow_adapter_harbor.report import Report
 from benchflow_core.contracts.common import McpServer
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources
 from benchflow_core.contracts.tasks import Healthcheck, SetupCommand, TaskEnvironment
 

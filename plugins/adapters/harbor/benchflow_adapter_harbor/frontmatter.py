@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from benchflow_adapter_harbor.bounds import MAX_DEPTH, refuse_unbounded
 from benchflow_adapter_harbor.files import problem
 from benchflow_adapter_harbor.report import Where
+from benchflow_core.contracts.quick import dataclass
 
 _SAFE_LENGTH = 4096
 """Characters in which no nesting fits that the C composer cannot take."""

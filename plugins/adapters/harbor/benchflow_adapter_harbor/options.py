@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from benchflow_adapter_harbor.readers import boolean, list_of, one_of, optional, table, text
 from benchflow_adapter_harbor.report import Report, Where
+from benchflow_core.contracts.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from benchflow_adapter_harbor import boxes
 from benchflow_adapter_harbor.config import ArtifactEntry, Config, StepTable, Verifier
 from benchflow_adapter_harbor.files import existing_dir, existing_file, inside, problem
 from benchflow_adapter_harbor.options import Options
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import (
     Artifact,
     CollectHook,

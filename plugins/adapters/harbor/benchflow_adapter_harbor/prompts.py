@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from benchflow_adapter_harbor.files import problem, read_text
 from benchflow_adapter_harbor.frontmatter import Document
+from benchflow_core.contracts.quick import dataclass
 
 _HEADING = r"##[ \t]+(prompt|role:[A-Za-z0-9_.-]+|scene:[A-Za-z0-9_.-]+|user-persona)[ \t]*"
 _SECTION = re.compile(f"^{_HEADING}$", re.IGNORECASE | re.MULTILINE)

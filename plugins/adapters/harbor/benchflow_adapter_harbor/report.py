@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 
 Where = tuple[str | int, ...]

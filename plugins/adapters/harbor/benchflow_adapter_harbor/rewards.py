@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchflow_adapter_harbor.aggregate import RewardProblem, reward_map
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.errors import RewardInvalid, RewardMissing
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from benchflow_adapter_harbor.prompts import Prompts
@@ -19,6 +19,7 @@ from benchflow_adapter_harbor.readers import (
     text_table,
 )
 from benchflow_adapter_harbor.report import Report, Where, dotted
+from benchflow_core.contracts.quick import dataclass
 
 _APPEND = ("base", "role", "scene", "turn")
 _REPLACE = ("turn", "scene", "role", "base")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,6 +12,7 @@ from benchflow_adapter_harbor.files import read_text
 from benchflow_adapter_harbor.frontmatter import split_document
 from benchflow_adapter_harbor.options import plain
 from benchflow_adapter_harbor.report import Report, Where, dotted
+from benchflow_core.contracts.quick import dataclass
 
 _ROLE = re.compile(r"^##[ \t]+role:([A-Za-z0-9_.-]+)[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _SUFFIXES = {".js", ".mjs", ".py", ".rb", ".sh", ".ts"}

@@ -7,11 +7,12 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.contracts import KeyRequest, ModelTarget, Usage
+from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay.log import ExchangeLog
 from benchflow_gateway_relay.replay import Replay
 

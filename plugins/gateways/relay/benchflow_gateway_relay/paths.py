@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
 
 from benchflow_core.contracts import ModelTarget, Wire
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Route", "find_route", "model_list", "upstream_url", "wire_of_path"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from benchflow_core.contracts import Exchange, ModelTarget, Usage
+from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay import failures
 from benchflow_gateway_relay.keys import Key, cost_of
 from benchflow_gateway_relay.paths import Route

@@ -6,12 +6,13 @@ import json
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from benchflow_core.contracts import Usage, Wire
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["Found", "Replay", "first_difference"]

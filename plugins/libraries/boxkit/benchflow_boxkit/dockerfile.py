@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 
 __all__ = ["Recipe", "override", "parse", "with_arguments"]

@@ -7,7 +7,6 @@ import contextlib
 import errno
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,7 @@ from benchflow_boxkit.command import unknown_user
 from benchflow_boxkit.inside import sending, wire
 from benchflow_boxkit.inside.receiving import Placement, Receiver
 from benchflow_boxkit.streams import Inbound
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.errors import InfrastructureError, SandboxLost, TransferRefused, TransportError
 

@@ -17,12 +17,12 @@ import sys
 import sysconfig
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import CapabilityMissing
 
 __all__ = ["Interpreter", "machine"]

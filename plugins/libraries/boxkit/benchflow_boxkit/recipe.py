@@ -13,7 +13,6 @@ import re
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from benchflow_boxkit import context as contexts
 from benchflow_boxkit import dockerfile, layering, package
 from benchflow_boxkit.package import HOME, INSTALL, PYTHON, RECORD
 from benchflow_core.contracts.common import Layer
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 

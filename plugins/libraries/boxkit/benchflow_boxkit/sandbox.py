@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from benchflow_boxkit.box import Box
@@ -12,6 +11,7 @@ from benchflow_boxkit.channel import Channel
 from benchflow_boxkit.command import Command
 from benchflow_boxkit.link import Link
 from benchflow_boxkit.snapshots import Indexes, Snapshots
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import (
     AccessView,
     ByteStream,

@@ -6,8 +6,9 @@ import asyncio
 import base64
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Streams", "Upstream"]
 

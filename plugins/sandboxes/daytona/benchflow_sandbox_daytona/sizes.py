@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_daytona.settings import Settings

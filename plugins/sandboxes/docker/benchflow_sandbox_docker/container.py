@@ -8,11 +8,12 @@ import io
 import secrets
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from benchflow_boxkit.channel import Channel
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import InfrastructureError, SandboxStartError
 from benchflow_sandbox_docker.engine.api import Engine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from benchflow_boxkit import context as contexts
 from benchflow_boxkit import dockerfile, leases
 from benchflow_boxkit.locks import file_lock
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext
 from benchflow_core.errors import BenchflowError, BuildError, ConfigurationError, InfrastructureError, TaskError
 from benchflow_sandbox_docker import archives, buildkit

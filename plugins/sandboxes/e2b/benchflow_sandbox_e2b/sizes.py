@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_e2b.settings import LEAST_MB, Settings

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from e2b_dockerfile_utils import DockerfileInstruction, DockerfileSyntaxError, parse_dockerfile_ast
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import CapabilityMissing, TaskError
 
 __all__ = ["Lowered", "lower", "refused"]

@@ -8,10 +8,11 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import NetworkPolicy, SandboxContext
 from benchflow_core.errors import (
     BenchflowError,

@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["HOST_DIRS", "PACKAGE_DIRS", "Python", "find_python", "host_dirs", "host_identity"]
 

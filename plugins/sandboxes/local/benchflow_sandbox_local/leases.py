@@ -12,11 +12,12 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Lease
 from benchflow_core.errors import ConfigurationError
 from benchflow_sandbox_local.helper import tree

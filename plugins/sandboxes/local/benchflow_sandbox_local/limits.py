@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
 from benchflow_core.contracts.common import Capability
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import CapabilityMissing
 

@@ -8,9 +8,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Layout", "Mounts"]
 

@@ -10,12 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.contracts.common import Availability, Capability
+from benchflow_core.contracts.quick import dataclass
 from benchflow_sandbox_local import leases, limits
 from benchflow_sandbox_local.command import ENVIRONMENT, HELPER, helper_command
 from benchflow_sandbox_local.helper import landlock, tree

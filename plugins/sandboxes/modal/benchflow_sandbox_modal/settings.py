@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_boxkit.options import COMMON, Options
 
 from benchflow_core.contracts.common import Availability
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["OPTIONS", "Settings", "available"]

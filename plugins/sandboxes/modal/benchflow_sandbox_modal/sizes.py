@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_modal.settings import Settings

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["Address", "read_address", "read_path", "read_ref"]

@@ -7,10 +7,10 @@ import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 from benchflow_source_git.program import failed, git, git_argv, git_env
 

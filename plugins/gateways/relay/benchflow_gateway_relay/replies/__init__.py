@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from benchflow_core.contracts import Usage, Wire
+from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay.replies import chat, gemini, messages, responses
 from benchflow_gateway_relay.sse import json_events
 

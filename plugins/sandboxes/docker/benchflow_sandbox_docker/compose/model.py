@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
+
+from benchflow_core.contracts.quick import dataclass
 
 __all__ = ["Build", "Copy", "Health", "Need", "Project", "Service", "Shared"]
 

@@ -10,10 +10,10 @@ import contextlib
 import ipaddress
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_docker.addresses import SERVICES
 from benchflow_sandbox_docker.compose.model import MAIN, Project, Service

@@ -8,11 +8,11 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchflow_core.contracts.common import Availability
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["EngineAddress", "available", "find"]

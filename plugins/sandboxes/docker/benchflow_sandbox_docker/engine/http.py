@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_docker.engine.host import EngineAddress
 

@@ -8,9 +8,10 @@ import os
 import platform
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BuildError, CapabilityMissing, TaskError
 from benchflow_sandbox_local.dockerfile import copying
 from benchflow_sandbox_local.dockerfile.expand import Unsupported, assignments, expand, words

@@ -6,10 +6,10 @@ import os
 import re
 import tempfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BuildError, CapabilityMissing, TaskError
 from benchflow_sandbox_local.dockerfile.expand import expand
 from benchflow_sandbox_local.dockerfile.ignore import Context

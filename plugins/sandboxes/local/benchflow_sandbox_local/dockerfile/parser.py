@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 
 __all__ = ["Heredoc", "Instruction", "Recipe", "Stage", "parse"]
