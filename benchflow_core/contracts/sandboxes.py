@@ -305,7 +305,7 @@ class Sandbox(Protocol):
     async def download(
         self, source: str, target: Path, *, limits: DownloadLimits | None = None, service: str = "main"
     ) -> None:
-        """Copy a file or a directory's contents to exactly `target` on the host.
+        """Copy a file or a directory's contents to exactly `target` on the host; a directory there is filled.
 
         Only regular files and directories arrive; links and devices are left out; nothing is written outside `target`.
         Raises `FileNotFoundError` when `source` is missing, `TransferRefused` over the limits, or where `source` itself

@@ -11,7 +11,6 @@ from benchflow_core.contracts.sandboxes import AccessView
 from benchflow_core.drive.outbox import outbox_folder
 from benchflow_core.drive.scenes import Role, Scene
 from benchflow_core.errors import CapabilityMissing
-from benchflow_core.rollout.boxes import put_text
 from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ async def granted(rollout: Rollout) -> AsyncIterator[None]:
     if any(instruction in (step.prompt or "") for step in rollout.plan.steps):
         there = await sandbox.exec(("test", "-e", instruction), user="root", cwd="/", timeout=60)
         if there.exit_code:
-            await put_text(sandbox, rollout.instruction(), instruction)
+            await sandbox.upload(rollout.host.text_file(rollout.instruction()), instruction, mode=0o644)
             lent.append(instruction)
     try:
         yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.contracts.tasks import Healthcheck, SetupCommand
 from benchflow_core.errors import ConfigurationError, InfrastructureError, TaskError
 
-__all__ = ["ensure_user", "make_folders", "put_text", "run_setup", "stage_logs", "user_home", "wait_healthy"]
+__all__ = ["ensure_user", "make_folders", "run_setup", "stage_logs", "user_home", "wait_healthy"]
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}|\d+")
 _LOGS = ("agent", "verifier", "artifacts")
@@ -68,13 +67,6 @@ async def user_home(sandbox: Sandbox, user: str | None) -> str:
     )
     home = done.stdout.decode("utf-8", "replace").strip()
     return home if home.startswith("/") else "/tmp"
-
-
-async def put_text(sandbox: Sandbox, text: str, target: str, *, mode: int = 0o644) -> None:
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="benchflow-") as staged:
-        staged.write(text)
-        staged.flush()
-        await sandbox.upload(Path(staged.name), target, mode=mode)
 
 
 async def run_setup(sandbox: Sandbox, command: SetupCommand, env: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import shutil
 import time
@@ -18,6 +19,7 @@ from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxCo
 from benchflow_core.dotenv import user_env
 from benchflow_core.errors import BenchflowError
 from benchflow_core.plugins import Loaded, Registry, registry
+from benchflow_core.results.files import write_bytes
 from benchflow_core.results.layout import cache_dir
 from benchflow_core.results.redact import Redactor
 from benchflow_core.rollout.boxes import stage_logs
@@ -97,6 +99,14 @@ class Host:
     def log_folders(self) -> Path:
         """What is uploaded as `/logs` into every box."""
         return stage_logs(self.work_dir / "logs")
+
+    def text_file(self, text: str) -> Path:
+        """A file that holds this text, for uploads: made once per job, however many boxes get it."""
+        data = text.encode()
+        path = self.work_dir / f"text-{hashlib.sha256(data).hexdigest()}"
+        if not path.exists():
+            write_bytes(path, data)
+        return path
 
     async def provider(self, sandbox: Loaded, options: Mapping[str, str]) -> SandboxProvider:
         """The open provider of a sandbox; opened on first use."""

@@ -69,7 +69,7 @@ async def ready_box(rollout: Rollout) -> None:
     if task.environment.upload_context and rollout.context:
         await sandbox.upload(rollout.context, rollout.workdir)
     if task.instruction:
-        await boxes.put_text(sandbox, task.instruction, "/instruction.md")
+        await sandbox.upload(rollout.host.text_file(task.instruction), "/instruction.md", mode=0o644)
     for source, target in rollout.config.uploads.items():
         if not Path(source).exists():
             raise ConfigurationError(f"upload '{source}' does not exist.")

@@ -37,10 +37,14 @@ class Output:
         """Its contents, laid into `target`. Returns which of the wanted files could not be had, and why."""
         target.mkdir(parents=True, exist_ok=True)
         incoming = target.with_name(f".incoming-{secrets.token_hex(4)}")
+        if not any(target.iterdir()):
+            target.rename(incoming)  # filled there and renamed back: to make a folder and delete another costs far more
         try:
             return await self._bring(wants, incoming, target)
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
+            if not target.exists():
+                target.mkdir()
 
     async def _bring(self, wants: tuple[str, ...], incoming: Path, target: Path) -> dict[str, str]:
         refused = ""
@@ -109,12 +113,10 @@ def read_rewards(folder: Path, wants: Sequence[str], exit_code: int, reasons: Ma
 
 def _lay_over(source: Path, target: Path) -> None:
     """Move what came into a folder that may already hold files of ours; a name of theirs replaces one of ours."""
-    try:
-        target.rmdir()  # where it holds nothing yet; renaming over an empty folder waits for the disk
+    if not target.exists() and source.exists():
         source.rename(target)
         return
-    except OSError:
-        target.mkdir(exist_ok=True)
+    target.mkdir(exist_ok=True)
     for path in sorted(source.iterdir()) if source.is_dir() else ():
         place = target / path.name
         _remove(place)

@@ -145,9 +145,11 @@ class TransferTests(SandboxSuite):
     async def test_download_lands_exactly_at_the_target(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:
         await ok(box, 'mkdir -p "$1/d/sub"; echo one >"$1/d/f"; echo two >"$1/d/sub/g"', scratch)
         await box.download(f"{scratch}/d/f", tmp_path / "new" / "name")
-        await box.download(f"{scratch}/d", tmp_path / "tree")
+        (tmp_path / "there").mkdir()
+        for name in ("tree", "there"):
+            await box.download(f"{scratch}/d", tmp_path / name)
+            assert _content(tmp_path / name) == {"f": b"one\n", "sub/g": b"two\n"}
         assert (tmp_path / "new" / "name").read_text() == "one\n"
-        assert _content(tmp_path / "tree") == {"f": b"one\n", "sub/g": b"two\n"}
 
     async def test_missing_source_is_said(self, box: Sandbox, scratch: str, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
