@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRequest
-from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
+from benchflow_core.contracts.tasks import Task, VerifierSettings
 from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
 from benchflow_core.drive.users import refuse_user
 from benchflow_core.drive.words import driver_params, driver_word
@@ -18,6 +18,7 @@ from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.login import native_option
 from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 from benchflow_core.rollout.models import gateway_use
@@ -446,16 +447,3 @@ def _isolation(config: RolloutConfig, task: Task, settings: VerifierSettings, ca
             remedy=f"Possible: {', '.join(allowed)}.",
         )
     return config.isolation
-
-
-def context_of(env: TaskEnvironment, root: str | None) -> Path | None:
-    """What the Dockerfile copies from. A root of the user's own must hold the task."""
-    if root is None or env.dockerfile is None:
-        return env.context
-    folder = Path(root).expanduser()
-    if not env.dockerfile.resolve().is_relative_to(folder.resolve()):
-        raise ConfigurationError(
-            f"context root {root} does not hold {env.dockerfile}.",
-            remedy="Name a folder above the task with --context-root.",
-        )
-    return folder

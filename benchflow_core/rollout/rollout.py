@@ -85,6 +85,8 @@ class Rollout:
         self.host_vars: dict[str, str] = {}
         self.turn = 0
         self.learner_there = False
+        self.left_skills_looked_for = False
+        """Once, in the box as the image made it: later ones may be the agent's own."""
         self.patience = Patience(self.config.user_timeout)
         self.agent_seconds_left: float | None = None
         self._record: Record | None = None
@@ -244,6 +246,7 @@ class Rollout:
     def adopt(self, provider: SandboxProvider, image: ImageRef, sandbox: Sandbox, workdir: str) -> None:
         """Take a box that is already there: one made from the state that an earlier rollout left."""
         self._provider, self._image, self._sandbox, self.workdir = provider, image, sandbox, workdir
+        self.left_skills_looked_for = True
 
     async def install_agent(self) -> None:
         """The agent's user, files and hooks. Its program is already there: it came as a layer of the image."""

@@ -13,7 +13,8 @@ from benchflow_core.drive.scenes import Scene, Turn
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.rollout import learning
 from benchflow_core.rollout.config import RolloutConfig
-from benchflow_core.rollout.skill_strip import task_skills
+from benchflow_core.rollout.context import context_of
+from benchflow_core.rollout.skill_strip import has_skills, task_skills
 from benchflow_core.task.skillset import find_skills
 
 if TYPE_CHECKING:
@@ -79,16 +80,26 @@ def _plan_common(config: RolloutConfig, task: Task, agents: Mapping[str, Loaded]
                 f"image {task.environment.image} of task '{task.name}' has skills in it, which cannot be taken out.",
                 remedy="Leave --skill-mode out to run the task as it is.",
             )
-        return SkillPlan(strip=bool(task_skills(task)))
+        return SkillPlan(strip=_to_strip(config, task))
     _refuse_blind(agents)
     if mode == "self-gen":
-        return SkillPlan(strip=bool(task_skills(task)), generated=True)
+        return SkillPlan(strip=_to_strip(config, task), generated=True)
     found = _in(Path(config.skills_dir).expanduser()) if config.skills_dir else task_skills(task)
     if not found:
         raise ConfigurationError(
             f"task '{task.name}' brings no skills (environment/skills).", remedy="Name some with --skills-dir."
         )
     return SkillPlan(folders=tuple(found))
+
+
+def _to_strip(config: RolloutConfig, task: Task) -> bool:
+    for step in task.steps:
+        if step.workdir_files and (found := next(step.workdir_files.rglob("SKILL.md"), None)):
+            raise CapabilityMissing(
+                f"step '{step.name}' of task '{task.name}' lays a skill into the box: {found.relative_to(task.path)}.",
+                remedy="Leave --skill-mode out to run the task as it is.",
+            )
+    return has_skills(task, context_of(task.environment, config.context_root))
 
 
 def _in(root: Path) -> list[Path]:
@@ -134,13 +145,16 @@ async def bring(rollout: Rollout) -> None:
 
 async def _refuse_left(rollout: Rollout) -> None:
     """Skills that an image makes for itself are in no context: better no score than one under a wrong name."""
-    place = rollout.plan.task.environment.skills_dir
-    if rollout.config.skill_mode != "no-skill" or not place:
+    looked, rollout.left_skills_looked_for = rollout.left_skills_looked_for, True
+    if looked or rollout.config.skill_mode not in ("no-skill", "self-gen"):
         return
-    done = await rollout.sandbox.exec(("find", place, "-name", "SKILL.md"), user="root", cwd="/", timeout=60)
+    task = rollout.plan.task
+    homes = [task.environment.skills_dir or "", *_homes(rollout)]
+    argv = ("find", "-L", *dict.fromkeys(filter(None, homes)), "-name", "SKILL.md")
+    done = await rollout.sandbox.exec(argv, user="root", cwd="/", timeout=60)
     if done.stdout.strip():
         first = done.stdout.decode("utf-8", "replace").split("\n")[0]
-        raise TaskError(f"the image of task '{rollout.plan.task.name}' has skills that it makes itself: {first}.")
+        raise TaskError(f"the image of task '{task.name}' has skills that it makes itself: {first}.")
 
 
 async def _bring_own(rollout: Rollout) -> None:
@@ -172,6 +186,12 @@ def _places(rollout: Rollout) -> list[str]:
     roles = rollout.plan.roles.values()
     found = [_place(rollout.plan.agents[r.agent], role_home(rollout, r.name), rollout.workdir) for r in roles]
     return list(dict.fromkeys(place for place in found if place))
+
+
+def _homes(rollout: Rollout) -> list[str]:
+    """Everywhere that the agents look for skills."""
+    paths = [path for agent in rollout.plan.agents.values() for path in agent.spec.skill_paths]
+    return [_absolute(path, rollout.agent_home, rollout.workdir) for path in paths]
 
 
 def _place(agent: Loaded, home: str, workdir: str) -> str | None:
