@@ -174,6 +174,8 @@ def make_plan(
         )
     settings = [task.verifier, *(step.verifier for step in task.steps)]
     verifiers = {s.method: _find_verifier(s.method, plugins) for s in settings} if config.verify else {}
+    use = gateway_use(config, task.path.name)
+    _refuse_judge(settings, verifiers, plugins, env, use)
     plan = Plan(
         task=task,
         digest=digest or task_digest(task.path),
@@ -184,9 +186,7 @@ def make_plan(
         adapter=adapter_of(task.path),
         sandbox=sandbox,
         capabilities=capabilities,
-        routes=_routes(
-            roles, agents, plugins, env, gateway_use(config, task.path.name), native=config.auth == "native"
-        ),
+        routes=_routes(roles, agents, plugins, env, use, native=config.auth == "native"),
         verifiers=verifiers,
         isolation=isolation,
         skills=skills,
@@ -363,6 +363,21 @@ def _routes(
             also = [name for option in spec.auth if not option.native for name in option.env]
             found[role.name] = Models(plugins, env, Path).plan(model, spec.wires, also=also, use=use)
     return found
+
+
+def _refuse_judge(
+    settings: Sequence[VerifierSettings],
+    verifiers: Mapping[str, Loaded],
+    plugins: Registry,
+    env: Mapping[str, str],
+    use: GatewayUse,
+) -> None:
+    """A judge without a key would be found out after every agent has done its work."""
+    for one in settings:
+        if one.method in verifiers and verifiers[one.method].spec.needs_model and one.params.get("model"):
+            from benchflow_core.gateway import Models
+
+            Models(plugins, env, Path).plan(one.params["model"], use=use)
 
 
 def _find_verifier(method: str, plugins: Registry) -> Loaded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from benchflow_core.contracts import events as ev
@@ -99,6 +100,8 @@ class Rollout:
         self.keeper = Keeper(self)
         self.logins = Logins(self)
         self.worlds = RolloutWorld(self)
+        self.events_before: Path | None = None
+        """Of the rollout that is verified again, where this one is not the one that ran."""
         self.loads: dict[str, str] = {}
         """By role, the session of an earlier rollout that its agent is asked to go on with."""
         self.load_mark = self.host.watch.mark()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +17,7 @@ from benchflow_core.rollout import learning
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.skill_strip import has_skills, task_skills
-from benchflow_core.task.skillset import find_skills
+from benchflow_core.task.skillset import CASES, find_skills, without_cases
 
 if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
@@ -105,7 +107,7 @@ def _to_strip(config: RolloutConfig, task: Task) -> bool:
 def _in(root: Path) -> list[Path]:
     if not (found := find_skills(root)):
         raise ConfigurationError(f"no skill in {root}: a skill is a folder with a SKILL.md.")
-    return found
+    return [folder.resolve() if folder.name in ("", "..") else folder for folder in found]
 
 
 def _refuse_blind(agents: Mapping[str, Loaded]) -> None:
@@ -132,7 +134,7 @@ async def bring(rollout: Rollout) -> None:
     generated = f"{rollout.workdir.rstrip('/')}/{_GENERATED}"
     for place in _places(rollout):
         for folder in plan.folders:
-            await rollout.sandbox.upload(folder.resolve(), f"{place}/{folder.name}", user=rollout.agent_user)
+            await _lay(rollout, folder, place)
         if plan.generated:
             script = 'mkdir -p "$1" "$(dirname "$2")" && chmod 777 "$1" && rm -rf "$2" && ln -s "$1" "$2"'
             argv = ("sh", "-c", script, "sh", generated, place)
@@ -143,15 +145,25 @@ async def bring(rollout: Rollout) -> None:
     rollout.record.event("skills", {"names": names, "places": _places(rollout), "generated": plan.generated})
 
 
+async def _lay(rollout: Rollout, folder: Path, place: str | None) -> None:
+    source = folder.resolve()
+    if (source / CASES).is_file():
+        source = rollout.host.work_dir / f"skill-{hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]}"
+        if not source.exists():
+            shutil.copytree(folder.resolve(), source, symlinks=True, ignore=without_cases)
+    await rollout.sandbox.upload(source, f"{place}/{folder.name}", user=rollout.agent_user)
+
+
 async def _refuse_left(rollout: Rollout) -> None:
     """Skills that an image makes for itself are in no context: better no score than one under a wrong name."""
     looked, rollout.left_skills_looked_for = rollout.left_skills_looked_for, True
     if looked or rollout.config.skill_mode not in ("no-skill", "self-gen"):
         return
     task = rollout.plan.task
-    homes = [task.environment.skills_dir or "", *_homes(rollout)]
-    argv = ("find", "-L", *dict.fromkeys(filter(None, homes)), "-name", "SKILL.md")
-    done = await rollout.sandbox.exec(argv, user="root", cwd="/", timeout=60)
+    places = dict.fromkeys(filter(None, (task.environment.skills_dir, *_homes(rollout))))
+    if not places:
+        return
+    done = await rollout.sandbox.exec(("find", "-L", *places, "-name", "SKILL.md"), user="root", cwd="/", timeout=60)
     if done.stdout.strip():
         first = done.stdout.decode("utf-8", "replace").split("\n")[0]
         raise TaskError(f"the image of task '{task.name}' has skills that it makes itself: {first}.")
@@ -165,7 +177,7 @@ async def _bring_own(rollout: Rollout) -> None:
             raise InfrastructureError(f"a home for role '{role}' could not be made in {home}.")
         place = _place(rollout.plan.agents[rollout.plan.roles[role].agent], home, rollout.workdir)
         for folder in folders if place else ():
-            await rollout.sandbox.upload(folder.resolve(), f"{place}/{folder.name}", user=rollout.agent_user)
+            await _lay(rollout, folder, place)
         said = {"names": [folder.name for folder in folders], "places": [place], "generated": False}
         rollout.record.event("skills", said, role=role)
 
