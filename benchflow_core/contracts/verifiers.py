@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from benchflow_core.contracts.common import CheckFn, no_checks
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import RewardFiles, Rewards, Step, Task, VerifierSettings
+from benchflow_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint
@@ -28,6 +29,10 @@ class TestOutcome:
     status: Literal["passed", "failed", "skipped", "error"]
     message: str = ""
     score: float | None = None
+
+
+async def _no_model(talk: Sequence[tuple[str, str]], system: str) -> str:
+    raise ConfigurationError("no model was named for the judge.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,9 @@ class VerifyContext:
     there, brings the contents of `settings.logs_target` to `output_dir`, and returns what the task's dialect reads."""
     trajectory: Path | None = None
     """The rollout's events so far, for verifiers that read them."""
+    ask: Callable[[Sequence[tuple[str, str]], str], Awaitable[str]] = _no_model
+    """(talk of `("user" | "assistant", text)`, system prompt) to the answer of the judge's model, over whatever wire it
+    has; only with `VerifierSpec.needs_model`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +93,5 @@ class VerifierSpec:
     """False: it reads only captured artifacts, and no box is started for it."""
     needs: frozenset[str] = frozenset()
     needs_model: bool = False
+    """It asks the model that the task's `params` name as `model`: whether that can be reached is checked beforehand."""
     check: CheckFn = no_checks

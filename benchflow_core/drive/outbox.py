@@ -26,10 +26,11 @@ _FOREIGN: Final = """
 [ -d "$1" ] && [ ! -L "$1" ] || exit 0
 for f in "$1"/* "$1"/.[!.]*; do
   [ -L "$f" ] || [ -e "$f" ] || continue
-  { [ ! -L "$f" ] && [ -r "$f" ] && { [ -d "$f" ] || [ "$(stat -c %h "$f")" = 1 ]; }; } && continue
+  [ ! -L "$f" ] && [ -f "$f" ] && [ -r "$f" ] && [ "$(stat -c %h "$f")" = 1 ] && continue
   rm -rf "$f"; echo "${f##*/}"
 done
 """
+_NOT_ITS_OWN: Final = "the role that wrote it cannot read it, or it is no regular file, or also somewhere else"
 _EMPTY: Final = 'rm -rf "$1" && mkdir -p "$1" && chmod 777 "$1"'
 
 
@@ -96,7 +97,9 @@ class Outbox:
         episode = self._episode
         done = await episode.sandbox.exec(("sh", "-c", _FOREIGN, "sh", folder), user=episode.user, cwd="/", timeout=60)
         for name in done.stdout.decode("utf-8", "replace").splitlines()[: _LIMITS.max_entries]:
-            self._refuse(sender, name, "the role that wrote it cannot read it, or it is a link")
+            self._refuse(
+                sender, name, _NOT_ITS_OWN
+            )
 
     def deliver(self, role: str, prompt: str | None) -> str | None:
         """The role's prompt with what is waiting for it."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from benchflow_core.contracts.drivers import Episode, SoftVerdict, TurnRecord
 from benchflow_core.contracts.quick import dataclass
+from benchflow_core.drive.blocking import Blocked, not_blocking
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
 __all__ = ["BaseUser", "FunctionUser", "PassthroughUser", "Patience", "RoundResult", "play_user", "refuse_user"]
@@ -110,11 +111,18 @@ class Patience:
     async def answer(self, what: str, answer: Awaitable[Any]) -> Any:
         """A user that raises or never answers is the config's failure, named as that."""
         try:
-            with self._waiting():
+            with self._waiting(), not_blocking(answer, self._limit):
                 async with asyncio.timeout(self._limit) as limit:
                     return await answer
         except BenchflowError:
             raise
+        except Blocked as error:
+            raise ConfigurationError(
+                f"the user's {what}() held up everything else for {self._limit:g} s.",
+                remedy="Let it await, or give FunctionUser a plain function: that runs in a thread of its own.",
+            ) from error
+        except SystemExit as error:
+            raise ConfigurationError(f"the user's {what}() raised SystemExit: {error}") from error
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired():
                 late = f"the user's {what}() did not answer within {self._limit:g} s."
@@ -174,11 +182,13 @@ async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
             future.set_result(value)
 
     def work() -> None:
-        value, problem = None, None
+        value: Any = None
+        problem: BaseException | None = None
         try:
             value = function(*given)
-        except Exception as error:
-            problem = error
+        except BaseException as error:  # SystemExit would end the thread and nothing else
+            plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+            problem = error if plain else RuntimeError(f"{type(error).__name__}: {error}")
         with suppress(RuntimeError):  # nobody waits any more
             loop.call_soon_threadsafe(settle, value, problem)
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["driver_params", "driver_word"]
 
 
+_WANTED: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
 def driver_word(word: str) -> tuple[str, dict[str, str]]:
     """The name, and the parameters as they are written."""
     name, _, rest = word.partition(":")
-    params = {}
+    if not name.strip():
+        raise ConfigurationError(f"'{word}' names no driver.", remedy="Expected NAME or NAME:KEY=VALUE,….")
+    params: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
         key, separator, value = part.partition("=")
         if not separator:
             raise ConfigurationError(f"driver '{word}' is not NAME:KEY=VALUE,….")
+        if key.strip() in params:
+            raise ConfigurationError(f"driver '{word}' says twice what '{key.strip()}' is.")
         params[key.strip()] = value.strip()
     return name, params
 
@@ -34,12 +41,14 @@ def driver_params(word: str, known: Mapping[str, Any], given: Mapping[str, Any])
 
 
 def _typed(driver: str, key: str, value: Any, default: Any) -> Any:
-    if not isinstance(value, str) or isinstance(default, str) or default is None:
+    if default is None or type(value) is type(default) or (type(default) is float and type(value) is int):
         return value
     try:
+        if not isinstance(value, str):
+            raise ValueError(value)
         if isinstance(default, bool):
             return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[value.lower()]
         return type(default)(value)
     except (ValueError, KeyError):
-        wanted = type(default).__name__
-        raise ConfigurationError(f"driver '{driver}': {key}={value} is not a {wanted}.") from None
+        wanted = _WANTED.get(type(default), f"a {type(default).__name__}")
+        raise ConfigurationError(f"driver '{driver}': {key}={value} is not {wanted}.") from None

@@ -17,7 +17,7 @@ from benchflow_core.results.files import write_bytes
 from benchflow_core.results.learner import LearnerStore, Step
 from benchflow_core.rollout.learned import Learned
 from benchflow_core.rollout.learning import LEARNED
-from benchflow_core.task.skillset import find_skills
+from benchflow_core.task.skillset import find_skills, without_cases
 
 __all__ = ["CURVE_FILE", "Learning", "draw_curve", "refuse_unlearnable"]
 
@@ -86,5 +86,6 @@ def _start(config: EvaluationConfig, staged: Path) -> Path | None:
     if not (found := find_skills(root)):
         raise ConfigurationError(f"no skill in {root}: a skill is a folder with a SKILL.md.")
     for folder in found:
-        shutil.copytree(folder, staged / "skills" / folder.name, symlinks=True)
+        name = folder.resolve().name if folder.name in ("", "..") else folder.name
+        shutil.copytree(folder, staged / "skills" / name, symlinks=True, ignore=without_cases)
     return staged

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.compare import Comparison, compare, load_sides
+from benchflow_core.evaluation.compare import Comparison, Side, compare, load_sides
 from benchflow_core.results.index import Row
 
-__all__ = ["MODES", "Lift", "measure_lift"]
+__all__ = ["MODES", "Lift", "measure_lifts"]
 
 MODES: Final = ("no-skill", "with-skill")
 
@@ -32,11 +32,20 @@ class Lift:
         return {**self.comparison.to_json(), "by_task": self.tasks, "runs": self.runs, "used": self.used}
 
 
-def measure_lift(job_dir: Path, *, metric: str = "pass") -> Lift:
+def measure_lifts(job_dir: Path, *, metric: str = "pass") -> dict[str, Lift]:
+    """By agent and model, where the job has several; a single one has no name."""
     sides = {side.name: side for side in load_sides([str(job_dir)])}
-    if set(sides) != set(MODES):
+    found: dict[str, Lift] = {}
+    for name, with_ in sides.items():
+        who = name.removesuffix(MODES[1])
+        if who != name and f"{who}{MODES[0]}" in sides:
+            found[who.rstrip("+")] = _measure(sides[f"{who}{MODES[0]}"], with_, metric)
+    if not found:
         raise ConfigurationError(f"{job_dir} has the arms {', '.join(sorted(sides))}, not {' and '.join(MODES)}.")
-    without, with_ = (sides[mode] for mode in MODES)
+    return found
+
+
+def _measure(without: Side, with_: Side, metric: str) -> Lift:
     scored = [row for row in with_.rows if row.get("rewards") is not None]
     found = compare([without, with_], metric=metric)[0]
     return Lift(found, _by_task(without.rows, scored), len(scored), sum(bool(_calls(row)) for row in scored))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
-from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
+from benchflow_core.contracts.tasks import Task, VerifierSettings
 from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
 from benchflow_core.drive.users import refuse_user
 from benchflow_core.drive.words import driver_params, driver_word
@@ -19,6 +19,7 @@ from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.login import native_option
 from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 from benchflow_core.rollout.models import gateway_use
@@ -174,6 +175,8 @@ def make_plan(
         )
     settings = [task.verifier, *(step.verifier for step in task.steps)]
     verifiers = {s.method: _find_verifier(s.method, plugins) for s in settings} if config.verify else {}
+    use = gateway_use(config, task.path.name)
+    _refuse_judge(settings, verifiers, plugins, env, use)
     plan = Plan(
         task=task,
         digest=digest or task_digest(task.path),
@@ -184,9 +187,7 @@ def make_plan(
         adapter=adapter_of(task.path),
         sandbox=sandbox,
         capabilities=capabilities,
-        routes=_routes(
-            roles, agents, plugins, env, gateway_use(config, task.path.name), native=config.auth == "native"
-        ),
+        routes=_routes(roles, agents, plugins, env, use, native=config.auth == "native"),
         verifiers=verifiers,
         isolation=isolation,
         skills=skills,
@@ -365,6 +366,21 @@ def _routes(
     return found
 
 
+def _refuse_judge(
+    settings: Sequence[VerifierSettings],
+    verifiers: Mapping[str, Loaded],
+    plugins: Registry,
+    env: Mapping[str, str],
+    use: GatewayUse,
+) -> None:
+    """A judge without a key would be found out after every agent has done its work."""
+    for one in settings:
+        if one.method in verifiers and verifiers[one.method].spec.needs_model and one.params.get("model"):
+            from benchflow_core.gateway import Models
+
+            Models(plugins, env, Path).plan(one.params["model"], use=use)
+
+
 def _find_verifier(method: str, plugins: Registry) -> Loaded:
     found = [v for v in plugins.all("verifier") if method in v.spec.methods]
     if not found:
@@ -447,16 +463,3 @@ def _isolation(config: RolloutConfig, task: Task, settings: VerifierSettings, ca
             remedy=f"Possible: {', '.join(allowed)}.",
         )
     return config.isolation
-
-
-def context_of(env: TaskEnvironment, root: str | None) -> Path | None:
-    """What the Dockerfile copies from. A root of the user's own must hold the task."""
-    if root is None or env.dockerfile is None:
-        return env.context
-    folder = Path(root).expanduser()
-    if not env.dockerfile.resolve().is_relative_to(folder.resolve()):
-        raise ConfigurationError(
-            f"context root {root} does not hold {env.dockerfile}.",
-            remedy="Name a folder above the task with --context-root.",
-        )
-    return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from benchflow_core.contracts import events as ev
@@ -85,6 +86,8 @@ class Rollout:
         self.host_vars: dict[str, str] = {}
         self.turn = 0
         self.learner_there = False
+        self.left_skills_looked_for = False
+        """Once, in the box as the image made it: later ones may be the agent's own."""
         self.patience = Patience(self.config.user_timeout)
         self.agent_seconds_left: float | None = None
         self._record: Record | None = None
@@ -97,6 +100,8 @@ class Rollout:
         self.keeper = Keeper(self)
         self.logins = Logins(self)
         self.worlds = RolloutWorld(self)
+        self.events_before: Path | None = None
+        """Of the rollout that is verified again, where this one is not the one that ran."""
         self.loads: dict[str, str] = {}
         """By role, the session of an earlier rollout that its agent is asked to go on with."""
         self.load_mark = self.host.watch.mark()
@@ -244,6 +249,7 @@ class Rollout:
     def adopt(self, provider: SandboxProvider, image: ImageRef, sandbox: Sandbox, workdir: str) -> None:
         """Take a box that is already there: one made from the state that an earlier rollout left."""
         self._provider, self._image, self._sandbox, self.workdir = provider, image, sandbox, workdir
+        self.left_skills_looked_for = True
 
     async def install_agent(self) -> None:
         """The agent's user, files and hooks. Its program is already there: it came as a layer of the image."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -14,8 +16,9 @@ from benchflow_core.drive.scenes import Scene, Turn
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.rollout import learning
 from benchflow_core.rollout.config import RolloutConfig
-from benchflow_core.rollout.skill_strip import task_skills
-from benchflow_core.task.skillset import find_skills
+from benchflow_core.rollout.context import context_of
+from benchflow_core.rollout.skill_strip import has_skills, task_skills
+from benchflow_core.task.skillset import CASES, find_skills, without_cases
 
 if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
@@ -80,10 +83,10 @@ def _plan_common(config: RolloutConfig, task: Task, agents: Mapping[str, Loaded]
                 f"image {task.environment.image} of task '{task.name}' has skills in it, which cannot be taken out.",
                 remedy="Leave --skill-mode out to run the task as it is.",
             )
-        return SkillPlan(strip=bool(task_skills(task)))
+        return SkillPlan(strip=_to_strip(config, task))
     _refuse_blind(agents)
     if mode == "self-gen":
-        return SkillPlan(strip=bool(task_skills(task)), generated=True)
+        return SkillPlan(strip=_to_strip(config, task), generated=True)
     found = _in(Path(config.skills_dir).expanduser()) if config.skills_dir else task_skills(task)
     if not found:
         raise ConfigurationError(
@@ -92,10 +95,20 @@ def _plan_common(config: RolloutConfig, task: Task, agents: Mapping[str, Loaded]
     return SkillPlan(folders=tuple(found))
 
 
+def _to_strip(config: RolloutConfig, task: Task) -> bool:
+    for step in task.steps:
+        if step.workdir_files and (found := next(step.workdir_files.rglob("SKILL.md"), None)):
+            raise CapabilityMissing(
+                f"step '{step.name}' of task '{task.name}' lays a skill into the box: {found.relative_to(task.path)}.",
+                remedy="Leave --skill-mode out to run the task as it is.",
+            )
+    return has_skills(task, context_of(task.environment, config.context_root))
+
+
 def _in(root: Path) -> list[Path]:
     if not (found := find_skills(root)):
         raise ConfigurationError(f"no skill in {root}: a skill is a folder with a SKILL.md.")
-    return found
+    return [folder.resolve() if folder.name in ("", "..") else folder for folder in found]
 
 
 def _refuse_blind(agents: Mapping[str, Loaded]) -> None:
@@ -122,7 +135,7 @@ async def bring(rollout: Rollout) -> None:
     generated = f"{rollout.workdir.rstrip('/')}/{_GENERATED}"
     for place in _places(rollout):
         for folder in plan.folders:
-            await rollout.sandbox.upload(folder.resolve(), f"{place}/{folder.name}", user=rollout.agent_user)
+            await _lay(rollout, folder, place)
         if plan.generated:
             script = 'mkdir -p "$1" "$(dirname "$2")" && chmod 777 "$1" && rm -rf "$2" && ln -s "$1" "$2"'
             argv = ("sh", "-c", script, "sh", generated, place)
@@ -133,15 +146,28 @@ async def bring(rollout: Rollout) -> None:
     rollout.record.event("skills", {"names": names, "places": _places(rollout), "generated": plan.generated})
 
 
+async def _lay(rollout: Rollout, folder: Path, place: str | None) -> None:
+    source = folder.resolve()
+    if (source / CASES).is_file():
+        source = rollout.host.work_dir / f"skill-{hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]}"
+        if not source.exists():
+            shutil.copytree(folder.resolve(), source, symlinks=True, ignore=without_cases)
+    await rollout.sandbox.upload(source, f"{place}/{folder.name}", user=rollout.agent_user)
+
+
 async def _refuse_left(rollout: Rollout) -> None:
     """Skills that an image makes for itself are in no context: better no score than one under a wrong name."""
-    place = rollout.plan.task.environment.skills_dir
-    if rollout.config.skill_mode != "no-skill" or not place:
+    looked, rollout.left_skills_looked_for = rollout.left_skills_looked_for, True
+    if looked or rollout.config.skill_mode not in ("no-skill", "self-gen"):
         return
-    done = await rollout.sandbox.exec(("find", place, "-name", "SKILL.md"), user="root", cwd="/", timeout=60)
+    task = rollout.plan.task
+    places = dict.fromkeys(filter(None, (task.environment.skills_dir, *_homes(rollout))))
+    if not places:
+        return
+    done = await rollout.sandbox.exec(("find", "-L", *places, "-name", "SKILL.md"), user="root", cwd="/", timeout=60)
     if done.stdout.strip():
         first = done.stdout.decode("utf-8", "replace").split("\n")[0]
-        raise TaskError(f"the image of task '{rollout.plan.task.name}' has skills that it makes itself: {first}.")
+        raise TaskError(f"the image of task '{task.name}' has skills that it makes itself: {first}.")
 
 
 async def _bring_own(rollout: Rollout) -> None:
@@ -152,7 +178,7 @@ async def _bring_own(rollout: Rollout) -> None:
             raise InfrastructureError(f"a home for role '{role}' could not be made in {home}.")
         place = _place(rollout.plan.agents[rollout.plan.roles[role].agent], home, rollout.workdir)
         for folder in folders if place else ():
-            await rollout.sandbox.upload(folder.resolve(), f"{place}/{folder.name}", user=rollout.agent_user)
+            await _lay(rollout, folder, place)
         said = {"names": [folder.name for folder in folders], "places": [place], "generated": False}
         rollout.record.event("skills", said, role=role)
 
@@ -173,6 +199,12 @@ def _places(rollout: Rollout) -> list[str]:
     roles = rollout.plan.roles.values()
     found = [_place(rollout.plan.agents[r.agent], role_home(rollout, r.name), rollout.workdir) for r in roles]
     return list(dict.fromkeys(place for place in found if place))
+
+
+def _homes(rollout: Rollout) -> list[str]:
+    """Everywhere that the agents look for skills."""
+    paths = [path for agent in rollout.plan.agents.values() for path in agent.spec.skill_paths]
+    return [_absolute(path, rollout.agent_home, rollout.workdir) for path in paths]
 
 
 def _place(agent: Loaded, home: str, workdir: str) -> str | None:

@@ -12,10 +12,12 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.task.sources import fetch_source
 
-__all__ = ["Skill", "find_skills", "install_skill", "read_skills"]
+__all__ = ["CASES", "Skill", "find_skills", "install_skill", "read_skills", "without_cases"]
 
 _FRONT = re.compile(r"\A---\n(.*?)\n---", re.DOTALL)
 _MOST = 2000
+CASES = "evals/evals.json"
+"""In a skill's folder: the cases it is evaluated by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ def find_skills(root: Path) -> list[Path]:
 
 def read_skills(root: Path) -> list[Skill]:
     return [_read(folder) for folder in find_skills(root)]
+
+
+def without_cases(folder: str, names: list[str]) -> set[str]:
+    """For `shutil.copytree`: what a skill is evaluated by is no part of it, and an agent must not find the answers."""
+    return {"evals"} & set(names) if Path(folder, CASES).is_file() else set()
 
 
 def install_skill(word: str, target: Path, cache: Path, *, ref: str | None = None, force: bool = False) -> Skill:

@@ -7,7 +7,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -145,6 +145,11 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in others]
         return read_rewards(request.output_dir, [name for name in wants if name not in others], exit_code, reasons)
 
+    async def ask(talk: Sequence[tuple[str, str]], system: str) -> str:
+        from benchflow_core.gateway.talk import ask as put
+
+        return await put(await request.model("judge"), talk, system=system)
+
     context = VerifyContext(
         task=request.task,
         step=request.step,
@@ -158,6 +163,7 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         model=request.model,
         collect=collect,
         trajectory=request.trajectory,
+        ask=ask,
     )
     request.output_dir.mkdir(parents=True, exist_ok=True)
     try:

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
+import time
+import uuid
 
 import pytest
 
-MARK = "skill-mark-7361"
-HOSTS = ".cache .npm .pyenv docker containers node_modules site-packages .venv lib"
-"""Folders of a host that a substituted image shows: large, read-only, and not the task's."""
+MARK = f"skill-mark-{uuid.uuid4().hex[:12]}-x"
+BEGAN = int(time.time()) - 5
+_PATTERN = MARK[:-1] + "[x]"  # the search does not find itself
 EVERYWHERE = (
-    "find /app /root /opt /srv /home /skills /tmp /var /etc /usr/local /logs -xdev "
-    f"\\( {' -o '.join(f'-name {n}' for n in HOSTS.split())} \\) -prune -o -type f -mmin -60 -print0 2>/dev/null "
-    f"| xargs -0 -r grep -sl {MARK[:-1]}[{MARK[-1]}]; echo searched"
+    f"find / \\( -path /proc -o -path /sys \\) -prune -o -newerct @{BEGAN} "
+    f"\\( -type f -exec grep -sl {_PATTERN} {{}} + , -name '*{_PATTERN}*' -print , -lname '*{_PATTERN}*' -print \\) "
+    f"2>/dev/null; grep -sl {_PATTERN} /proc/[0-9]*/environ /proc/[0-9]*/cmdline; echo searched"
 )
-WHOLE = f"grep -rsl {MARK[:-1]}[{MARK[-1]}] / --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev; echo searched"
+"""The whole file system as seen from inside, no folder left out. The mark is younger than any file of the host's that a
+substituted image shows, so what did not change since cannot hold it."""
 
 
 @pytest.fixture
 def task(examples, tmp_path):
     folder = shutil.copytree(examples / "hello-file", tmp_path / "task")
-    skill = folder / "environment/skills/greeting"
+    skill = folder / f"environment/skills/{MARK}"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(f"---\nname: greeting\ndescription: how to greet\n---\n{MARK}\n")
     dockerfile = folder / "environment/Dockerfile"
     dockerfile.write_text(
-        dockerfile.read_text() + "\nCOPY --chmod=755 skills \\\n  /skills\nCOPY name.txt skills/greeting /srv/\n"
+        dockerfile.read_text() + f"\nCOPY --chmod=755 skills \\\n  /skills\nCOPY name.txt skills/{MARK} /srv/\n"
     )
     return folder
 
@@ -48,9 +52,18 @@ def play(bench, name, task, result_of):
     return run
 
 
-def test_without_skills_nothing_of_them_is_anywhere(play):
-    result, seen, events = play(EVERYWHERE + "; ls /srv", options=["--skill-mode", "no-skill"])
-    assert seen == ["searched\nname.txt\n"], "the rest of a COPY stays"
+def test_without_skills_nothing_of_them_is_anywhere(play, task):
+    other = task / "environment/help/deep/more"
+    other.mkdir(parents=True)
+    (other / "SKILL.md").write_text(MARK)
+    (task / "environment/help/keep.txt").write_text("kept")
+    (task / "environment/SKILL.md").write_text(MARK)
+    dockerfile = task / "environment/Dockerfile"
+    more = 'COPY ["help/deep", "/srv/deep"]\nCOPY . /srv/all/\n'
+    dockerfile.write_text(dockerfile.read_text() + more)
+    look = "; ls /srv; ls /srv/all/help"
+    result, seen, events = play(EVERYWHERE + look, options=["--skill-mode", "no-skill"])
+    assert seen == ["searched\nall\nname.txt\nkeep.txt\n"], "the rest of a COPY stays"
     assert result["skill_mode"] == "no-skill"
     assert MARK not in json.dumps([e["data"] for e in events if e["kind"] == "turn_started"])
 
@@ -58,28 +71,16 @@ def test_without_skills_nothing_of_them_is_anywhere(play):
 @pytest.mark.docker
 @pytest.mark.xdist_group("docker")
 @pytest.mark.parametrize("mode", ["no-skill", None])
-def test_on_an_engine_the_whole_file_system_is_searched(play, task, mode):
+def test_nor_on_an_engine(play, task, mode):
     plugin = pytest.importorskip("benchflow_sandbox_docker.plugin", reason="the Docker sandbox is not installed")
     if not (found := plugin.benchflow_sandbox().available()).ok:
         pytest.skip(f"no Docker engine: {found.reason}")
     dockerfile = task / "environment/Dockerfile"
     dockerfile.write_text(dockerfile.read_text().replace("--chmod=755 ", ""))  # an engine without BuildKit knows it not
     options = ["--skill-mode", mode] if mode else []
-    _, seen, _ = play(WHOLE, options=options, sandbox="docker")
-    there = [] if mode else ["/skills/greeting/SKILL.md", "/srv/SKILL.md"]
-    assert sorted(seen[0].splitlines()) == [*there, "searched"]
-
-
-def test_skills_elsewhere_in_the_context_go_too(play, task):
-    other = task / "environment/help/deep/more"
-    other.mkdir(parents=True)
-    (other / "SKILL.md").write_text(MARK)
-    (task / "environment/help/keep.txt").write_text("kept")
-    dockerfile = task / "environment/Dockerfile"
-    dockerfile.write_text(dockerfile.read_text() + 'COPY ["help/deep", "/srv/deep"]\nCOPY . /srv/all/\n')
-    result, seen, _ = play(EVERYWHERE + "; ls /srv /srv/all/help", options=["--skill-mode", "no-skill"])
-    assert result["rewards"] is not None, result["error"]
-    assert seen[0].startswith("searched\n") and "keep.txt" in seen[0] and "deep" not in seen[0]
+    _, seen, _ = play(EVERYWHERE, options=options, sandbox="docker")
+    there = [] if mode else [f"/skills/{MARK}", f"/skills/{MARK}/SKILL.md", "/srv/SKILL.md"]
+    assert sorted(set(seen[0].splitlines())) == [*there, "searched"]
 
 
 def test_skills_that_an_image_makes_itself_leave_it_unscored(play, task):
@@ -93,11 +94,32 @@ def test_skills_that_an_image_makes_itself_leave_it_unscored(play, task):
 
 def test_the_search_finds_them_where_they_are(play):
     _, seen, _ = play(EVERYWHERE)
-    assert "/skills/greeting/SKILL.md" in seen[0]
+    assert {f"/skills/{MARK}/SKILL.md", "/srv/SKILL.md"} <= set(seen[0].splitlines())
+
+
+def test_a_context_root_is_stripped_too(play, task, tmp_path):
+    shutil.copytree(task / "environment/skills", tmp_path / "shared/skills")
+    dockerfile = task / "environment/Dockerfile"
+    dockerfile.write_text(
+        "FROM debian:bookworm-slim\nWORKDIR /app\nCOPY task/environment/name.txt .\nCOPY shared/skills /root/.agents/skills\n"
+    )
+    shutil.rmtree(task / "environment/skills")
+    options = ["--skill-mode", "no-skill", "--context-root", tmp_path]
+    _, seen, _ = play(EVERYWHERE + "; ls", options=options)
+    assert seen == ["searched\nname.txt\n"]
+
+
+def test_skills_out_of_an_archive_leave_it_unscored(play, task):
+    with tarfile.open(task / "environment/more.tar", "w") as archive:
+        archive.add(task / f"environment/skills/{MARK}", "packed")
+    dockerfile = task / "environment/Dockerfile"
+    dockerfile.write_text(dockerfile.read_text() + "ADD more.tar /root/.agents/skills/\n")
+    said = play("true", options=["--skill-mode", "no-skill"], code=1)
+    assert "has skills that it makes itself: /root/.agents/skills/packed/SKILL.md" in said
 
 
 def test_with_skills_the_agent_finds_them_in_its_own_place(play):
-    result, seen, events = play("cat ~/.agents/skills/greeting/SKILL.md", options=["--skill-mode", "with-skill"])
+    result, seen, events = play(f"cat ~/.agents/skills/{MARK}/SKILL.md", options=["--skill-mode", "with-skill"])
     assert MARK in seen[0] and result["skill_mode"] == "with-skill"
     assert MARK not in json.dumps([e["data"] for e in events if e["kind"] == "turn_started"]), "not in the prompt"
 

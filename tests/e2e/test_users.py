@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -130,6 +132,53 @@ async def test_a_user_that_never_returns_is_named_and_its_time_is_not_the_agents
     assert result.error_info["kind"] == "configuration" and "user_timeout" in result.error_info["remedy"]
     assert result.rewards is None and result.flags == [f for f in result.flags if "timeout" not in f]
     assert rollout.phase == "cleaned"
+
+
+BLOCKS = """
+import asyncio, sys, time
+from pathlib import Path
+from benchflow_core.drive.users import FunctionUser
+from benchflow_core.rollout import Rollout, RolloutConfig
+
+async def user(round, instruction, result):
+    while True:
+        try:
+            time.sleep(3600)
+        except TimeoutError:
+            if len(tried) > 0:
+                raise
+            tried.append(1)
+
+async def main():
+    config = RolloutConfig(
+        Path(sys.argv[1]), sandbox=sys.argv[2], agent=sys.argv[3], agent_options={"script": "- run: 'true'"},
+        user=FunctionUser(user), user_timeout=1.0,
+    )
+    print((await (await Rollout.create(config)).run()).error)
+
+tried = []
+asyncio.run(main())
+"""
+
+
+def test_a_user_that_holds_up_the_event_loop_is_named_too(examples, name, env, tmp_path):
+    """In a process of its own: here the test runner listens to the signal."""
+    argv = [sys.executable, "-c", BLOCKS, str(examples / "hello-file"), name("local"), name("scripted")]
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "the user's run() held up everything else for 1 s.\n", done.stderr
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), StopIteration("x")])
+@pytest.mark.parametrize("plain", [True, False])
+async def test_a_user_that_wants_to_leave_is_named(play, error, plain):
+    def leave(*_):
+        raise error
+
+    async def leave_async(*_):
+        raise error
+
+    result, _ = await play(FunctionUser(leave if plain else leave_async), "true")
+    assert type(error).__name__ in result.error and result.error_info["kind"] == "configuration"
 
 
 class Asked(Oracle):

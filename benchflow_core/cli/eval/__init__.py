@@ -34,8 +34,22 @@ TABLE: Final[dict[str, Lazy]] = {
 }
 
 
+_SKILLS: Final = "skills-dir"
+HIDDEN: Final[dict[str, Lazy]] = {
+    _SKILLS: ("benchflow_core.cli.skill_eval:older_skill_eval", "The same as skills eval."),
+}
+_ONE_ARM: Final = ("--skill-mode", "--matrix", "--dry-run", "--detach", "--fail-under", "-h", "--help")
+"""Of create alone: with one of these, the older spelling is of that command."""
+
+
+def _older(args: list[str]) -> str:
+    """`eval … --skills-dir DIR` evaluates skills, with them and without; without it, it is `create`."""
+    words = {word.partition("=")[0] for word in args}
+    return _SKILLS if "--skills-dir" in words and not words.intersection(_ONE_ARM) else "create"
+
+
 class EvalGroup(LazyGroup):
-    """`benchflow eval -t …`, without a command, is the older spelling of create. Plugins add `eval.NAME`."""
+    """`benchflow eval -t …`, without a command, is an older spelling. Plugins add `eval.NAME`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         own = super().list_commands(ctx)
@@ -51,10 +65,10 @@ class EvalGroup(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {spelling for param in self.get_params(ctx) for spelling in param.opts}
         if args and args[0].startswith("-") and args[0] not in own:
-            args = ["create", *args]
+            args = [_older(args), *args]
         return super().parse_args(ctx, args)
 
 
-@click.group("eval", cls=EvalGroup, table=TABLE)
+@click.group("eval", cls=EvalGroup, table=TABLE, hidden=HIDDEN)
 def eval_group() -> None:
     """Run evaluations and look at their results."""

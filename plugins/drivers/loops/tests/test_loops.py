@@ -103,7 +103,7 @@ async def test_best_of_n_keeps_the_best_and_starts_each_from_the_same_state(play
 async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
     with pytest.raises(ConfigurationError, match="no parameter 'kk'"):
         await play("verify-retry:kk=3", "true")
-    with pytest.raises(ConfigurationError, match="k=many is not a int"):
+    with pytest.raises(ConfigurationError, match="k=many is not a whole number"):
         await play("verify-retry:k=many", "true")
 
 
@@ -114,6 +114,8 @@ async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
         ("verify-retry:k=-1", "k=-1: at least 0 is needed"),
         ("self-review:k=-2", "k=-2: at least 0 is needed"),
         ("best-of-n:n=0", "n=0: at least 1 is needed"),
+        ("verify-retry:k=2,k=3", "says twice what 'k' is"),
+        (":k=2", "names no driver"),
     ],
 )
 async def test_a_parameter_that_means_nothing_is_refused_before_anything_starts(play, tmp_path, word, why):

@@ -1,0 +1,1 @@
+"""The cases of a skill's `evals/evals.json` as tasks."""
