@@ -137,7 +137,9 @@ def typed(rollout: Rollout, error: OSError) -> BenchflowError:
     """A failure of the host's own files, told apart: the task went away, or the host is in trouble."""
     if not rollout.plan.task.path.is_dir():
         return disappeared(rollout)
-    return InfrastructureError(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + ".", retryable=False)
+    said = error.strerror or str(error) or type(error).__name__
+    late = isinstance(error, TimeoutError)  # of a plugin's, which may be in time when it is tried again
+    return InfrastructureError(f"{said}: {error.filename or ''}".rstrip(": ") + ".", retryable=late)
 
 
 def verifier_env(rollout: Rollout) -> dict[str, str]:

@@ -144,3 +144,13 @@ async def test_hooks_and_uploads_before_the_agent(name, task, tmp_path):
     )
     await bf.run(config)
     assert seen == [b"hello"]
+
+
+async def test_a_failure_without_words_has_its_name(name, task):
+    import benchflow as bf
+
+    async def hook(sandbox):
+        raise TimeoutError
+
+    result = await bf.run(bf.RolloutConfig(task, agent=name("nop"), pre_agent_hooks=[hook]))
+    assert (result.error, result.error_info["retryable"]) == ("TimeoutError.", True)

@@ -22,12 +22,14 @@ box is gone for good; any other failure is tried again."""
 _NOISE: Final = 1 << 20
 _PIECE: Final = 1 << 16
 _BATCH: Final = 1 << 17
-_GREETING_SECONDS: Final = 45.0
 
 
 class Link:
-    def __init__(self, connect: Connect, who: str, *, again_seconds: float = 60.0) -> None:
+    def __init__(
+        self, connect: Connect, who: str, *, again_seconds: float = 60.0, greeting_seconds: float = 45.0
+    ) -> None:
         self._connect, self._who, self._again_seconds = connect, who, again_seconds
+        self._greeting_seconds = greeting_seconds
         self._kept, self._arriving = link.Kept(), link.Incoming()
         self._queue = bytearray()
         self._confirmation = b""
@@ -123,11 +125,14 @@ class Link:
     async def _greeted(self) -> ByteStream:
         stream = await self._connect()
         try:
-            async with asyncio.timeout(_GREETING_SECONDS):
+            async with asyncio.timeout(self._greeting_seconds):
                 await self._greet(stream)
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(Exception):
                 await stream.close()
+            if isinstance(error, TimeoutError):
+                late = f"{self._who}: no supervisor answers within {self._greeting_seconds:g} s."
+                raise TransportError(late) from error
             raise
         return stream
 

@@ -27,7 +27,7 @@ class CloudMachine(ABC):
     def __init__(self, notices: tuple[str, ...], beat: float) -> None:
         """`beat`: seconds between two signs of life."""
         self.notices = notices
-        self._beat, self._deleted = beat, False
+        self._beat, self._deleted, self._removed = beat, False, False
         self._alive = asyncio.ensure_future(self._stay())
 
     @property
@@ -93,12 +93,16 @@ class CloudMachine(ABC):
         return b""
 
     async def delete(self) -> None:
+        """Again: nothing."""
+        if self._removed:
+            return
         self._deleted = True
         self._alive.cancel()
         for attempt in range(_REMOVALS):
             try:
-                return await self._remove()
-            except Missing:
+                with contextlib.suppress(Missing):
+                    await self._remove()
+                self._removed = True
                 return
             except InfrastructureError:
                 if attempt + 1 == _REMOVALS:

@@ -11,7 +11,7 @@ from benchflow_boxkit.command import Command, unknown_user
 from benchflow_boxkit.inside import wire
 from benchflow_boxkit.streams import Collector, Inbound, Outbound
 from benchflow_core.contracts.sandboxes import ExecResult
-from benchflow_core.errors import InfrastructureError, SandboxLost, TransportError
+from benchflow_core.errors import CapabilityMissing, InfrastructureError, SandboxLost, TransportError
 
 __all__ = ["BoxProcess", "Programs"]
 
@@ -106,6 +106,11 @@ class Programs:
                 )
             except OSError as error:
                 raise InfrastructureError(f"{command.argv[0]} could not be started: {error.strerror}.") from error
+            if "no_view" in answer:
+                raise CapabilityMissing(
+                    f"This box cannot limit what one process sees: {answer['no_view']}.",
+                    remedy="Use another sandbox with the capability access-view.",
+                )
             if "pid" not in answer:
                 raise unknown_user(command.user)
             return int(answer["pid"]), exited

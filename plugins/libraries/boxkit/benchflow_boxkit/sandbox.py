@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from benchflow_boxkit.box import Box
@@ -11,6 +12,7 @@ from benchflow_boxkit.channel import Channel
 from benchflow_boxkit.command import Command
 from benchflow_boxkit.link import Link
 from benchflow_boxkit.snapshots import Indexes, Snapshots
+from benchflow_boxkit.views import shown
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import (
     AccessView,
@@ -65,6 +67,8 @@ class Tools:
     """Start a box of the vendor's; on failure or cancellation nothing of it is left."""
     forget: Callable[[BoxSandbox], None]
     vendor: str
+    no_views: str = ""
+    """Why no program can be limited there."""
 
 
 async def open_channel(machine: Machine, who: str) -> Channel:
@@ -115,12 +119,13 @@ class BoxSandbox(Box):
         user: str | None,
         view: AccessView | None = None,
     ) -> Command:
-        if view is not None and (view.read_only or view.hidden):
+        wanted = shown(view, apart=True)
+        if wanted and self._tools.no_views:
             raise CapabilityMissing(
-                f"{self._tools.vendor} cannot hide paths from one process of a box.",
+                f"{self._tools.vendor} cannot limit what one process of a box sees: {self._tools.no_views}.",
                 remedy="Use a sandbox with the capability access-view.",
             )
-        return super()._command(argv, cwd, env, user)
+        return replace(super()._command(argv, cwd, env, user), view=wanted)
 
     async def _capture(self, name: str, keep: bool) -> Snapshot:
         assert self._channel is not None

@@ -17,7 +17,7 @@ from benchflow_core.contracts import (
     SandboxSpec,
 )
 
-__all__ = ["CAPABILITIES", "cloud_spec"]
+__all__ = ["CAPABILITIES", "VIEWS", "cloud_spec"]
 
 CAPABILITIES: Final = frozenset(
     {
@@ -35,6 +35,11 @@ CAPABILITIES: Final = frozenset(
     }
 )
 """What the box kit makes of any vendor whose boxes can be cut off from the network while they run."""
+VIEWS: Final = {
+    Capability.ACCESS_VIEW: "where root of a box may mount, which is tried when it is first asked for",
+}
+"""The caveat of a vendor that declares `Capability.ACCESS_VIEW`: the box kit makes views from mounts in the box. Not
+for one whose boxes hold a server of the vendor's that does whatever a program of the box asks."""
 _THREAT_MODEL: Final = (
     "Boxes run on {0}'s machines, apart from each other and from this host by {0}'s walls; this host shows a "
     "box nothing but the servers that were exposed to it. The agent is root in its own box and can break the "

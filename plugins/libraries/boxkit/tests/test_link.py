@@ -165,6 +165,17 @@ async def test_a_command_that_does_not_answer_is_said() -> None:
         await Link(connect, "box 1").open()
 
 
+async def test_a_box_that_says_nothing_is_said_to_be_late() -> None:
+    pipe = Pipe(1 << 40)
+
+    async def connect() -> Pipe:
+        return pipe
+
+    with pytest.raises(TransportError, match=r"box 1: no supervisor answers within 0\.05 s"):
+        await Link(connect, "box 1", greeting_seconds=0.05).open()
+    assert pipe.broken, "the connection was left open"
+
+
 def test_what_was_never_sent_is_not_confirmed() -> None:
     kept = link.Kept()
     kept.add(b"abc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from daytona import AsyncDaytona, DaytonaConfig
@@ -30,6 +31,8 @@ class Client:
                 if settings.organization
                 else {"api_key": settings.key}
             )
+            # The SDK's stream of events, without which it asks instead, prints its troubles for everybody to see.
+            logging.getLogger("engineio.client").setLevel(logging.CRITICAL)
             config = DaytonaConfig(api_url=settings.url, target=settings.target, **who)
             self._daytona = AsyncDaytona(config)
         return self._daytona

@@ -31,6 +31,7 @@ _START_SECONDS: Final = 300.0
 
 class DaytonaVendor:
     name = "daytona"
+    no_views = "Daytona's own daemon in the box runs commands for every program that asks it"
 
     def __init__(self, context: SandboxContext) -> None:
         self._settings = Settings.of(context.env or os.environ, context.options)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchflow_boxkit.box import Box
 from benchflow_boxkit.command import Command
+from benchflow_boxkit.views import shown
 
 from benchflow_core.contracts.sandboxes import AccessView, ImageRef, NetworkPolicy, Process, Snapshot, StartRequest
 from benchflow_core.errors import CapabilityMissing, InfrastructureError, SandboxLost
@@ -18,7 +19,7 @@ from benchflow_sandbox_docker import files
 from benchflow_sandbox_docker.container import Container
 from benchflow_sandbox_docker.engine.attached import Attached
 from benchflow_sandbox_docker.snapshots import Snapshots
-from benchflow_sandbox_docker.views import seal, shown
+from benchflow_sandbox_docker.views import seal
 
 __all__ = ["DockerSandbox"]
 

@@ -16,14 +16,15 @@ def _refuse_image(request: ImageRequest) -> None:
 
 @cache
 def _spec() -> SandboxSpec:
-    from benchflow_boxkit.spec import CAPABILITIES, cloud_spec
+    from benchflow_boxkit.spec import CAPABILITIES, VIEWS, cloud_spec
 
     return cloud_spec(
         "benchflow_sandbox_e2b",
         "E2B",
-        capabilities=CAPABILITIES | {Capability.LIMIT_CPU, Capability.LIMIT_MEMORY},
+        capabilities=CAPABILITIES | {Capability.ACCESS_VIEW, Capability.LIMIT_CPU, Capability.LIMIT_MEMORY},
         requires=("E2B_API_KEY",),
         caveats={
+            **VIEWS,
             Capability.IMAGE_BUILD: "as a template's steps; `COPY --from`, mounts other than caches, `SHELL` and a few "
             "flags are refused by line before anything starts",
             Capability.IMAGE_PREBUILT: "without their own `WORKDIR` and `USER`, which E2B does not tell",

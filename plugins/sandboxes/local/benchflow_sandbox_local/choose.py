@@ -16,7 +16,7 @@ def open_provider(context: SandboxContext) -> SandboxProvider:
 
 
 def _check_options(context: SandboxContext) -> None:
-    known = {"stage": ("1", "2", "3"), "network": ("proxy", "host"), "dir": ()}
+    known = {"stage": ("1", "2", "3"), "network": ("proxy", "host"), "nesting": ("yes", "no"), "dir": ()}
     for name, value in context.options.items():
         if name not in known:
             raise UsageError(f"The embedded sandbox has no option {name!r}.", remedy=f"It has: {', '.join(known)}.")

@@ -157,6 +157,7 @@ class Engine:
         stage = probe.forced_stage(self.context.options.get("stage"))
         dirs = host.host_dirs() | ({"python": self.python.prefix} if self.python.hidden else {})
         config: dict[str, Any] = {"state": str(self.state), "dirs": list(dirs.items()), "stage": stage}
+        config["nesting"] = self.context.options.get("nesting") == "yes"
         try:
             self.facts = await helper.channel.call("setup", **config)
         except OSError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchflow_core.contracts import ImageRequest, Sandbox
+from benchflow_core.contracts import ImageRequest, Sandbox, StartRequest
 from benchflow_core.testing.host import host_processes
 
 REFUSED = {
@@ -38,6 +38,18 @@ REFUSED = {
 async def test_root_in_a_box_is_refused(start: Any) -> None:
     box = await start()
     results = {name: (await box.exec(["sh", "-c", script])).exit_code for name, script in REFUSED.items()}
+    assert [name for name, code in results.items() if code == 0] == []
+
+
+async def test_with_nesting_root_mounts_in_its_box_and_still_changes_nothing_outside(open_provider: Any) -> None:
+    provider = open_provider(nesting="yes")
+    box = await provider.start(await provider.prepare(ImageRequest()), StartRequest(name="nesting"))
+    free = (
+        "unshare -Um true && mount -t tmpfs none /mnt && mount --bind /app /srv && mount -o remount,rw,bind /proc/sys"
+    )
+    assert (await box.exec(["sh", "-c", free])).exit_code == 0
+    kept = ("core_pattern", "sysctl", "sysrq", "sys", "device node", "host clock", "kernel log")
+    results = {name: (await box.exec(["sh", "-c", REFUSED[name]])).exit_code for name in kept}
     assert [name for name, code in results.items() if code == 0] == []
 
 

@@ -12,7 +12,7 @@ from benchflow_boxkit.failures import Missing
 from benchflow_boxkit.machines import CloudMachine
 from modal.stream_type import StreamType
 
-from benchflow_core.errors import CapabilityMissing, InfrastructureError, TransportError
+from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError, TransportError
 from benchflow_sandbox_modal.failures import translated
 
 __all__ = ["ModalMachine", "entrypoint"]
@@ -83,18 +83,28 @@ class Streams:
         self._parts = process.stdout.__aiter__()
         self._rest = b""
         self._ended = False
+        self._reading: asyncio.Task[bytes | None] | None = None
 
     async def read(self, limit: int = 65536) -> bytes:
         while not self._rest:
             if self._ended:
                 return b""
-            try:
-                with translated("the stream is broken"):
-                    self._rest = await self._parts.__anext__()
-            except (StopAsyncIteration, Missing, InfrastructureError):
-                self._ended = True
+            if self._reading is None:
+                self._reading = asyncio.ensure_future(self._next())
+            # Not cancelled with us: what the SDK then says of a box that is gone would be told to nobody.
+            found = await asyncio.shield(self._reading)
+            self._reading = None
+            self._ended, self._rest = self._ended or found is None, found or b""
         data, self._rest = self._rest[:limit], self._rest[limit:]
         return data
+
+    async def _next(self) -> bytes | None:
+        """Nothing: it has ended, in whatever way."""
+        try:
+            with translated("the stream is broken"):
+                return bytes(await self._parts.__anext__())
+        except (StopAsyncIteration, Missing, BenchflowError):
+            return None
 
     async def write(self, data: bytes) -> None:
         try:
@@ -108,6 +118,7 @@ class Streams:
     async def close(self) -> None:
         """The command ends when another one takes its place, or with the box."""
         self._ended = True
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(5):
-                await self._parts.aclose()
+        if self._reading is None:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(5):
+                    await self._parts.aclose()

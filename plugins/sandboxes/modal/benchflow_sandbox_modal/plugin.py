@@ -16,14 +16,16 @@ def _refuse_image(request: ImageRequest) -> None:
 
 @cache
 def _spec() -> SandboxSpec:
-    from benchflow_boxkit.spec import CAPABILITIES, cloud_spec
+    from benchflow_boxkit.spec import CAPABILITIES, VIEWS, cloud_spec
 
     return cloud_spec(
         "benchflow_sandbox_modal",
         "Modal",
-        capabilities=CAPABILITIES | {Capability.LIMIT_CPU, Capability.LIMIT_MEMORY, Capability.GPU},
+        capabilities=CAPABILITIES
+        | {Capability.ACCESS_VIEW, Capability.LIMIT_CPU, Capability.LIMIT_MEMORY, Capability.GPU},
         requires=("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"),
         caveats={
+            **VIEWS,
             Capability.IMAGE_BUILD: "by Modal's own builder, not Docker's; what that does not know fails with its log; "
             "links and empty folders of the context do not arrive as such",
         },

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import modal
 import pytest
 from benchflow_boxkit.provider import BoxProvider
 from benchflow_testing_clouds.cases import CloudCase, CloudFaults, CloudRollouts, Refusal, Wire
@@ -51,6 +55,22 @@ WIRE = Wire(
 )
 
 
+class Output:
+    """What a command prints, as the SDK hands it over: a piece, then nothing, until the box is gone."""
+
+    def __init__(self) -> None:
+        self.gone, self.cancelled = asyncio.Event(), False
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        yield b"first"
+        try:
+            await self.gone.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        raise modal.exception.NotFoundError("Task is not running")
+
+
 class TestFaults(CloudFaults):
     wire = WIRE
 
@@ -74,6 +94,27 @@ class TestModal(CloudCase):
         await echo(box, 2 << 20)
         assert cloud.requests["TaskExecStart"] == 2 and cloud.state()["faults"] == []
         await box.stop()
+
+    async def test_a_read_that_nobody_waits_for_ends_without_a_word(self) -> None:
+        """A box is ended while the SDK reads from it. To cancel the SDK there can leave its failure to nobody."""
+        from benchflow_sandbox_modal.machine import Streams
+
+        said: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+        output = Output()
+        stream = Streams(SimpleNamespace(stdout=output.parts()))
+        assert await stream.read() == b"first"
+        reading = asyncio.ensure_future(stream.read())
+        await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await stream.close()
+        output.gone.set()
+        await asyncio.sleep(0)
+        del reading, stream
+        gc.collect()
+        await asyncio.sleep(0)
+        assert (output.cancelled, said) == (False, [])
 
     async def test_every_way_of_copying_finds_its_files(self, provider: SandboxProvider, tmp_path: Path) -> None:
         folder = tmp_path / "task"
@@ -101,7 +142,9 @@ class TestModal(CloudCase):
         box = await provider.start(image, StartRequest(name="small", resources=WIRE.too_much))
         sent = cloud.state()["sandboxes"][box.info.id]["resources"]
         assert sent["memory_mb"] == sent["memory_mb_max"] == 128 and sent["milli_cpu"] == sent["milli_cpu_max"] == 125
+        machine = box._machine
         await box.stop()
+        await machine.delete()  # once more is no failure
 
     async def test_regions_and_limits_are_sent(self, open_provider, image: ImageRef, cloud: Remote) -> None:
         provider = open_provider(region="us-east, eu-west", cpus="1", max_memory_mb="2048")

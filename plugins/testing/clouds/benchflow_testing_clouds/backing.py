@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from benchflow_core.contracts import (
+    Capability,
     ExecResult,
     ImageRef,
     ImageRequest,
@@ -25,7 +27,7 @@ from benchflow_core.contracts import (
     SandboxSpec,
     StartRequest,
 )
-from benchflow_core.errors import BenchflowError
+from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.hookspecs import GROUPS
 from benchflow_core.testing.resolve import resolve
 from benchflow_testing_clouds.terminal import TERMINAL
@@ -33,7 +35,9 @@ from benchflow_testing_clouds.terminal import TERMINAL
 __all__ = ["BackedBox", "Backing", "BuildFailed"]
 
 CHOICE = "BENCHFLOW_CLOUDS_BACKING"
-"""The sandbox to take boxes from; without it, the one of this machine that is preferred by rank."""
+"""The sandbox to take boxes from; without it, the one of this machine that is most like a vendor's."""
+_AS_A_MACHINE = {"nesting": "yes"}
+"""An option of sandboxes whose boxes can be machines of their own, with namespaces and mounts in them."""
 
 
 class BuildFailed(Exception):
@@ -44,20 +48,31 @@ class BuildFailed(Exception):
         self.log = log
 
 
-def _spec() -> SandboxSpec:
+def _candidates() -> list[SandboxSpec]:
+    """Sandboxes of this machine, best first: a vendor's boxes have users."""
     if name := os.environ.get(CHOICE):
-        found: SandboxSpec = resolve("sandbox", name).spec
-        return found
-    candidates = []
+        return [resolve("sandbox", name).spec]
+    found = []
     for point in entry_points(group=GROUPS["sandbox"]):
         spec: SandboxSpec = resolve("sandbox", point.name).spec
         if spec.on_host and spec.default_rank is not None and spec.available().ok:
-            candidates.append((spec.default_rank, point.name, spec))
-    if not candidates:
+            can = spec.capabilities() if callable(spec.capabilities) else spec.capabilities
+            found.append((Capability.USERS not in can, spec.default_rank, point.name, spec))
+    if not found:
         raise RuntimeError(
             "no sandbox of this machine is installed and available: there is nothing to back a cloud with"
         )
-    return min(candidates, key=lambda row: row[:2])[2]
+    found.sort(key=lambda row: row[:3])
+    return [row[3] for row in found if row[0] == found[0][0]]
+
+
+def _open(context: SandboxContext) -> SandboxProvider:
+    """Where one of them can let root of a box mount, as a vendor's machines do, that one."""
+    candidates = _candidates()
+    for spec in candidates:
+        with contextlib.suppress(ConfigurationError):
+            return spec.open(replace(context, options=_AS_A_MACHINE))
+    return candidates[0].open(context)
 
 
 class Backing:
@@ -69,7 +84,6 @@ class Backing:
         self.boxes: dict[str, BackedBox] = {}
 
     async def open(self) -> None:
-        spec = _spec()
         (self._root / "work").mkdir()
         context = SandboxContext(
             work_dir=self._root / "work",
@@ -79,7 +93,7 @@ class Backing:
             concurrency=64,
             build_concurrency=2,
         )
-        self._provider = await asyncio.to_thread(spec.open, context)
+        self._provider = await asyncio.to_thread(_open, context)
 
     @property
     def provider(self) -> SandboxProvider:

@@ -12,9 +12,11 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from benchflow_boxkit.inside import delta, pumps, system, users, wire
+from benchflow_boxkit.inside import delta, pumps, system, users, view, wire
 from benchflow_boxkit.inside.calls import Calls
 from benchflow_boxkit.inside.loop import Abandoned, Loop
 
@@ -31,6 +33,19 @@ class Supervisor(Calls):
         super().__init__(Loop(self.call, listener, _PATIENCE))
         self.began = self.furnished = 0
         self.skip: frozenset[str] = frozenset()
+        self.no_view: str | None = None
+        """Why this box can limit no program; unknown until the first is to be."""
+
+    def do_exec(self, number: int, message: wire.Message) -> wire.Message:
+        if message["view"] and self.no_view is None:
+            self.no_view = view.refusal(f"{FOLDER}/trial")
+        return {"no_view": self.no_view} if message["view"] and self.no_view else super().do_exec(number, message)
+
+    def walls(self, message: wire.Message) -> Callable[[], view.Walls] | None:
+        """A limited program neither reaches this supervisor nor changes what the next connection runs."""
+        if not message["view"]:
+            return None
+        return partial(view.Walls, view.View(**message["view"]), view.View([HOME], [FOLDER], []))
 
     def do_begin(self, number: int, message: wire.Message) -> wire.Message:
         """Before anything runs in the box."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 
-PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
+PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER = 4, 24, 36
+CAP_SYS_ADMIN = 21
+CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_NOATIME, MS_NODIRATIME, MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 0x400, 0x800, 0x1000, 0x4000, 0x40000, 0x200000
 
 _SYS_CLOSE_RANGE = 436
 libc = ctypes.CDLL(None, use_errno=True)
@@ -34,3 +38,27 @@ def close_except(keep: set[int]) -> None:
             os.closerange(low, fd)
         low = fd + 1
     close_from(low)
+
+
+def unshare(flags: int) -> None:
+    checked(libc.unshare(flags), "unshare")
+
+
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    words = (os.fsencode(text) for text in (source, target, kind))
+    checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None), f"mount {target}")
+
+
+def bounding_set() -> int:
+    """Capabilities that a program started now may have at most, as bits."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1], 16) for line in file if line.startswith("CapBnd:"))
+
+
+def limit_capabilities(kept: int) -> None:
+    """What is not among these bits is lost to every program that this process becomes."""
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        last = int(file.read())
+    for number in range(last + 1):
+        if not kept >> number & 1:
+            prctl(PR_CAPBSET_DROP, number)

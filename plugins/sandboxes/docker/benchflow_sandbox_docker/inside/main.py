@@ -15,11 +15,12 @@ from typing import Final
 
 from benchflow_boxkit.inside import processes, users, wire
 from benchflow_boxkit.inside.calls import Calls, Find, receiver_for, send_signal
-from benchflow_boxkit.inside.system import PR_SET_DUMPABLE, prctl
+from benchflow_boxkit.inside.system import CAP_SYS_ADMIN, PR_CAPBSET_DROP, PR_SET_DUMPABLE, prctl
+from benchflow_boxkit.inside.view import View
 
 from benchflow_sandbox_docker.inside import filter, revert, state, system
 from benchflow_sandbox_docker.inside.loop import Loop
-from benchflow_sandbox_docker.inside.view import View, Walls
+from benchflow_sandbox_docker.inside.walls import Walls
 
 _ROUNDS: Final = 40
 
@@ -42,9 +43,9 @@ class Supervisor(Calls):
             state.permit_resolvers()
         if message["cut_off"]:
             state.cut_off(True)
-        prctl(system.PR_CAPBSET_DROP, system.CAP_NET_ADMIN)
+        prctl(PR_CAPBSET_DROP, system.CAP_NET_ADMIN)
         if message["views"]:
-            prctl(system.PR_CAPBSET_DROP, system.CAP_SYS_ADMIN)
+            prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN)
             self.filter = filter.program()
         state.remember()
         return {"users": users.names()}

@@ -1,4 +1,4 @@
-"""System calls of walls: mounts, capabilities, filters, routing rules."""
+"""System calls of walls: filters and routing rules."""
 
 from __future__ import annotations
 
@@ -9,41 +9,14 @@ import struct
 
 from benchflow_boxkit.inside.system import checked, libc, prctl
 
-PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38
-CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
-CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
-MS_NOATIME, MS_NODIRATIME, MS_BIND, MS_REC, MS_PRIVATE, MS_RELATIME = 0x400, 0x800, 0x1000, 0x4000, 0x40000, 0x200000
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
+CAP_NET_ADMIN = 12
 
 _RTM_NEWRULE, _RTM_DELRULE = 32, 33
 _REQUEST, _ACK, _CREATE, _EXCL = 1, 4, 0x400, 0x200
 _ERROR = 2
 _FRA_DST, _FRA_PRIORITY, _FRA_IP_PROTO, _FRA_DPORT_RANGE = 1, 6, 22, 24
 _LOOK_UP, _PROHIBIT, _MAIN_TABLE = 1, 8, 254
-
-
-def unshare(flags: int) -> None:
-    checked(libc.unshare(flags), "unshare")
-
-
-def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    words = (os.fsencode(text) for text in (source, target, kind))
-    checked(libc.mount(*words, ctypes.c_ulong(flags), data.encode() or None), f"mount {target}")
-
-
-def bounding_set() -> int:
-    """Capabilities that a program started now may have at most, as bits."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1], 16) for line in file if line.startswith("CapBnd:"))
-
-
-def limit_capabilities(kept: int) -> None:
-    """What is not among these bits is lost to every program that this process becomes."""
-    with open("/proc/sys/kernel/cap_last_cap") as file:
-        last = int(file.read())
-    for number in range(last + 1):
-        if not kept >> number & 1:
-            prctl(PR_CAPBSET_DROP, number)
 
 
 def load_filter(program: bytes) -> None:

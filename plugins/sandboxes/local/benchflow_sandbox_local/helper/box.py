@@ -56,7 +56,8 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
             linux.loopback_up()
         with contextlib.suppress(OSError):
             socket.sethostname(plan["hostname"])
-        linux.drop_bounding_set()
+        if not host.confinement.nesting:
+            linux.drop_bounding_set()
         os.umask(0o022)
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         _ready(plan, control, notes)

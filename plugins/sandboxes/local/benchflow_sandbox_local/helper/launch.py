@@ -30,6 +30,8 @@ class Confinement(NamedTuple):
     seccomp: linux.SeccompFilter | None
     single_user: bool
     """Only one uid is mapped: there is nothing to switch to, and setuid programs must stay powerless."""
+    nesting: bool = False
+    """Root of the box keeps every capability over what is the box's own: namespaces, mounts."""
 
 
 def run(program: Program, confinement: Confinement, streams: Sequence[int], gate: Gate | None = None) -> None:
@@ -95,7 +97,7 @@ def _become(user: User, confinement: Confinement) -> None:
         os.setgroups(user.groups)
         os.setresgid(user.gid, user.gid, user.gid)
         os.setresuid(user.uid, user.uid, user.uid)
-    if user.uid == 0:
+    if user.uid == 0 and not confinement.nesting:
         linux.limit_capabilities()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable
 from typing import Any, Final
@@ -34,9 +35,12 @@ def prepare(config: dict[str, Any]) -> tuple[Host, dict[str, Any]]:
     for name in ("root", "data", "low", "proc"):
         os.mkdir(f"{stage_dir}/{name}")
     userns = _attach_data(config["state"], stage_dir, userns, facts)
-    program = seccomp.program()
+    nesting = bool(config.get("nesting"))
+    if nesting and userns is not None and not facts["idmap"]:
+        raise OSError(errno.EPERM, "nesting is for boxes whose root is nobody on the host, and ids cannot be shifted")
+    program = b"" if nesting else seccomp.program()
     facts["seccomp"] = bool(program)
-    confinement = launch.Confinement(linux.SeccompFilter(program) if program else None, facts["single_user"])
+    confinement = launch.Confinement(linux.SeccompFilter(program) if program else None, facts["single_user"], nesting)
     stage = config["stage"] or 1
     if stage == 1 and (reason := _in_child(lambda: _try_overlay(stage_dir, userns))):
         if config["stage"] == 1:

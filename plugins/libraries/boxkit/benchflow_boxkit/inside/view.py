@@ -7,12 +7,14 @@ same files through another process's /proc/PID/root.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from benchflow_sandbox_docker.inside import system
+from benchflow_boxkit.inside import system
 
 _OPTIONS = {
     "ro": system.MS_RDONLY,
@@ -24,6 +26,7 @@ _OPTIONS = {
     "relatime": system.MS_RELATIME,
 }
 _EVERY_ID = "0 0 4294967295"
+_HOLDS = "holds"
 
 
 class View(NamedTuple):
@@ -35,14 +38,12 @@ class View(NamedTuple):
 
 
 class Walls:
-    """Of one program: its view, where it has one, and the box's filter of system calls, where there is one.
+    """Of one program: its views, one after the other. Between a keeper, which may write the id maps, and the child that
+    needs them."""
 
-    Between a keeper, which may write the id maps, and the child that needs them.
-    """
-
-    def __init__(self, view: View | None, filter: bytes) -> None:
-        self.view, self.filter = view, filter
-        self.apart = view is not None and view.apart
+    def __init__(self, *views: View) -> None:
+        self.views = views
+        self.apart = any(view.apart for view in views)
         if self.apart:
             self.asked, self.granted = os.pipe(), os.pipe()
 
@@ -57,28 +58,74 @@ class Walls:
                     with open(f"/proc/{pid}/{name}", "w") as file:
                         file.write(_to_themselves(f"/proc/self/{name}"))
                 os.write(self.granted[1], b"y")
+        os.close(self.granted[1])
 
     def enter(self) -> None:
-        """Take the view on, and give up what could undo it."""
-        if self.view is None:
+        """Take the views on, and give up what could undo them."""
+        if not self.views:
             return
-        kept = system.bounding_set()
+        kept = system.bounding_set() & ~(1 << system.CAP_SYS_ADMIN)
         system.unshare(system.CLONE_NEWNS | (system.CLONE_NEWUSER if self.apart else 0))
         if self.apart:
             self._be_mapped()
         system.mount("none", "/", "", system.MS_REC | system.MS_PRIVATE)
-        _mount(self.view)
+        for view in self.views:
+            _mount(view)
+        for path in list(_block_devices()):  # the same files, past every mount
+            _hide(path)
         system.limit_capabilities(kept)
 
     def shut(self) -> None:
-        if self.filter:
-            system.load_filter(self.filter)
+        """Nothing: what the program could do about its views is gone already."""
 
     def _be_mapped(self) -> None:
         os.close(self.granted[1])
         os.write(self.asked[1], b"?")
         if os.read(self.granted[0], 1) != b"y":
-            raise PermissionError(1, "the box could not map the ids of a limited program")
+            raise PermissionError(errno.EPERM, "the box could not map the ids of a limited program")
+
+
+def refusal(folder: str) -> str:
+    """Why no program of this box can be given a view: tried on `folder`, which is ours. Nothing where it can."""
+    hidden = f"{folder}/hidden"
+    os.makedirs(hidden, mode=0o700, exist_ok=True)
+    with open(f"{hidden}/file", "w"):
+        pass
+    read, write = os.pipe()
+    keeper = os.fork()
+    if keeper == 0:
+        try:
+            _try(Walls(View([folder], [hidden], [])), hidden, write)
+        finally:
+            os._exit(1)
+    os.close(write)
+    with open(read, errors="replace") as answer:
+        said = answer.read()
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(keeper, 0)
+    return "" if said == _HOLDS else said or "a trial of it ended without a word"
+
+
+def _try(walls: Walls, hidden: str, told: int) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            walls.enter()
+            said = _HOLDS if _holds(hidden) else "mounts there do not keep a program out"
+        except OSError as error:
+            said = str(error.strerror or error)
+        os.write(told, said.encode())
+        os._exit(0)
+    walls.admit(child)
+    os.waitpid(child, 0)
+
+
+def _holds(hidden: str) -> bool:
+    try:
+        with open(f"{os.path.dirname(hidden)}/new", "w"):
+            return False
+    except OSError:
+        return not os.path.lexists(f"{hidden}/file")
 
 
 def _to_themselves(path: str) -> str:
@@ -109,6 +156,16 @@ def _hide(path: str) -> None:
         system.mount("tmpfs", path, "tmpfs", system.MS_RDONLY | system.MS_NOSUID | system.MS_NODEV, "size=4k,mode=0")
     else:
         system.mount("/dev/null", path, "", system.MS_BIND)
+
+
+def _block_devices(top: str = "/dev") -> Iterator[str]:
+    """Disks of the machine, where the box is one of its own."""
+    own = os.lstat(top).st_dev
+    for folder, names, files in os.walk(top):
+        paths = {name: f"{folder}/{name}" for name in (*names, *files)}
+        modes = {name: os.lstat(path) for name, path in paths.items() if os.path.lexists(path)}
+        names[:] = [name for name in names if name in modes and modes[name].st_dev == own]
+        yield from (paths[name] for name in files if name in modes and stat.S_ISBLK(modes[name].st_mode))
 
 
 def _make_read_only(top: str, writable: Sequence[str]) -> None:

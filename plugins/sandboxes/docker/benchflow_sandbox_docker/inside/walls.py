@@ -1,0 +1,17 @@
+"""What stands around one program of a box: its view, where it has one, and the box's filter of system calls."""
+
+from __future__ import annotations
+
+from benchflow_boxkit.inside import view
+
+from benchflow_sandbox_docker.inside import system
+
+
+class Walls(view.Walls):
+    def __init__(self, wanted: view.View | None, filter: bytes) -> None:
+        super().__init__(*([wanted] if wanted else []))
+        self.filter = filter
+
+    def shut(self) -> None:
+        if self.filter:
+            system.load_filter(self.filter)
