@@ -37,6 +37,7 @@ def job_document(jid: str, job: JobResults, only: frozenset[str] | None) -> dict
     """`rows` and `columns` hold the table: a text is a number into the list of texts of its column."""
     rows = [_row(row) for row in job.rows if only is None or Path(str(row["rollout_dir"])).name in only]
     rows += [row for row in _without_result(job) if only is None or row["name"] in only]
+    rows.sort(key=_order)
     started = min((row["started"] for row in rows if row["started"] is not None), default=None)
     about = job.summary
     return {
@@ -55,6 +56,10 @@ def job_document(jid: str, job: JobResults, only: frozenset[str] | None) -> dict
             **{name: [_rounded(name, row[name]) for row in rows] for name in _NUMBERS},
         },
     }
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return str(row["task"]), str(row["side"] or ""), _rounded("trial", row["trial"]) or 0, str(row["name"])
 
 
 def _row(row: Row) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def rollout_document(reader: ResultsReader, jid: str, rid: str, folder: Path, so
         "config": dict(record.config),
         "outcome": _outcome(result),
         "running": not result,
-        "verifier": _verifier(folder),
+        "verifier": _verifier(folder, result.get("step_results")),
         "attempts": _attempts(job, folder),
         "traffic": source.traffic.calls,
         **source.outline(),
@@ -70,10 +70,13 @@ def _outcome(result: dict[str, Any]) -> str:
     return "verifier_errored" if result.get("verifier_error") else "errored"
 
 
-def _verifier(folder: Path) -> list[dict[str, Any]]:
-    """What the verifier printed and left, also of the steps of a multi-step task."""
+def _verifier(folder: Path, results: Any) -> list[dict[str, Any]]:
+    """What the verifier printed and left, also of the steps of a multi-step task, in their order."""
     found = []
-    for parent in [folder / "verifier", *sorted((folder / "steps").glob("*/verifier"))]:
+    order = [str(one.get("name")) for one in results or () if isinstance(one, dict)]
+    steps = sorted((folder / "steps").glob("*/verifier"))
+    steps.sort(key=lambda path: order.index(path.parent.name) if path.parent.name in order else len(order))
+    for parent in [folder / "verifier", *steps]:
         for name in _OUTPUTS:
             path = parent / name
             if path.is_symlink() or not path.is_file():

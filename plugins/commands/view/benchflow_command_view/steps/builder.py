@@ -132,6 +132,8 @@ class Builder:
             call["blocks"] = blocks_of(data["content"])
         if data.get("locations"):
             call["locations"] = data["locations"]
+        if isinstance(data.get("_meta"), Mapping):
+            _terminal(call, data["_meta"])
         if call["status"] in _ENDED:
             if "end" not in call:
                 self.spans.add("tool", call["at"], step["at"], number, call["title"] or call["kind"])
@@ -143,7 +145,7 @@ class Builder:
         if isinstance(call, Mapping):
             self._tool(step, call)
             key = (step.get("session"), step.get("turn"), str(call.get("toolCallId")))
-            self.store.reopen(self._calls[key])["permission"] = data.get("outcome")
+            self.store.reopen(self._calls[key])["permission"] = _answer(data)
         else:
             self.store.add({**step, **_plain("permission_request", data)})
 
@@ -186,6 +188,24 @@ class Builder:
         self.store.close(number)
 
 
+def _terminal(call: Step, meta: Mapping[str, Any]) -> None:
+    """Adapters of agents send what a command prints piece by piece, beside ACP's own fields."""
+    output, ended = meta.get("terminal_output"), meta.get("terminal_exit")
+    if isinstance(output, Mapping) and isinstance(output.get("data"), str):
+        call["terminal"] = (call.get("terminal", "") + output["data"])[:_LONGEST]
+    if isinstance(ended, Mapping) and isinstance(ended.get("exit_code"), int):
+        call["exit"] = ended["exit_code"]
+
+
+def _answer(request: Mapping[str, Any]) -> Any:
+    """What was chosen, with the words it was offered in."""
+    outcome, options = request.get("outcome"), request.get("options")
+    if not isinstance(outcome, Mapping) or not isinstance(options, list):
+        return outcome
+    chosen = next((o for o in options if isinstance(o, Mapping) and o.get("optionId") == outcome.get("optionId")), {})
+    return {**outcome, **{key: chosen[key] for key in ("name", "kind") if key in chosen}}
+
+
 _TITLES = {
     "notice": "note",
     "outbox_message": "message between roles",
@@ -226,6 +246,8 @@ def _plain(kind: str, data: Any) -> Step:
     if kind == "outbox_message" and isinstance(data, Mapping):
         who = f"{data.get('from')} to {data.get('to')}"
         return {"type": "outbox", "title": who, "text": str(data.get("content") or "")}
+    if kind == "elicitation_request" and isinstance(data, Mapping):
+        return {"type": "question", "text": str(data.get("message") or ""), "data": data}
     known = "system" if kind in _TITLES else "other"
     return {"type": known, "title": _TITLES.get(kind, kind.replace("_", " ")), "data": data}
 
