@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ def rollout_document(reader: ResultsReader, jid: str, rid: str, folder: Path, so
         "name": folder.name,
         "path": str(folder),
         "job_name": job.name,
+        "task": result.get("task_name") or re.sub(r"__[0-9a-f]{8,}(\.\d+)?$", "", folder.name),
         "result": result,
         "config": dict(record.config),
         "outcome": _outcome(result),
@@ -33,7 +36,7 @@ def rollout_document(reader: ResultsReader, jid: str, rid: str, folder: Path, so
         "verifier": _verifier(folder, result.get("step_results")),
         "attempts": _attempts(job, folder),
         "traffic": source.traffic.calls,
-        **source.outline(),
+        **source.outline(None if result else time.time()),
         **listing(folder),
     }
 

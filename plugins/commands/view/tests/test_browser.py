@@ -22,7 +22,10 @@ def test_from_the_list_to_a_step(watched, shared_viewer):
     page = seen.open(shared_viewer.url)
     assert text(page, "h1") == "Jobs"
     row = page.locator("tbody tr", has_text="before")
-    assert re.search(r"66\.7% 6/6 some provider/model-1 local", re.sub(r"\s+", " ", row.inner_text()))
+    told = re.sub(r"\s+", " ", row.inner_text())
+    assert "66.7% 20.8 to 93.9 6/6 4 passed, 2 failed some provider/model-1 local $0.12" in told
+    row.get_by_text("1.0, 1 plugin").click()
+    assert "agent:some 1.0" in row.inner_text()
     row.get_by_role("link").click()
     page.wait_for_selector(".rollouts")
     assert "95 % interval" in text(page, ".score-card") and "4 passed 2 failed" in text(page, ".counts")
@@ -193,7 +196,8 @@ def test_a_rollout_that_runs_updates_by_itself(watched, viewer, tmp_path):
     served = viewer(folder)
     seen = watched()
     page = seen.open(served.url, ".waiting")
-    assert "a tool: ls /app" in text(page, ".waiting")
+    assert "waiting: coder on a tool: ls /app" in text(page, ".waiting") and text(page, "h1") == "task"
+    assert [page.locator(f".timeline .lane-{lane}").count() for lane in ("phase", "turn", "tool")] == [1, 1, 1], "open"
     write_events(folder / "events.jsonl", [*TALK[:7], {"kind": "notice", "data": {"text": "news"}}])
     page.wait_for_selector(".feed >> text=All done.")
     assert "the model" in text(page, ".waiting")
@@ -214,8 +218,8 @@ def test_a_running_job_says_who_waits_on_what(watched, viewer, tmp_path):
     live = {**state, "running": [{**row, "seconds": 3.0, "quiet_sec": 0.1, "tokens": 5}]}
     (job / "live.json").write_text(json.dumps(live))
     page = watched().open(viewer(job).url, ".live table")
-    assert "two execute 1 1 3.0 s a tool: ls /app for" in text(page, ".live table")
-    assert page.locator(".rows .tr").count() == 2
+    assert "two execute 1 1 3.0 s coder on a tool: ls /app for" in text(page, ".live table")
+    assert page.locator(".rows .tr").count() == 2 and text(page, ".counts") == "1 passed 1 unfinished"
     make_rollout(job, "two__00000001", TALK, rewards={"reward": 0.0})
     (job / "live.json").unlink()
     (job / "summary.json").write_text(json.dumps({"job_name": "now", "total": 2}))

@@ -34,6 +34,17 @@ def test_a_turn_as_steps(tmp_path):
     assert [(span[0], span[1], span[2]) for span in spans] == [(0, 0.0, 3.2), (1, 0.1, 3.1), (3, 1.0, 2.5)]
 
 
+def test_what_is_under_way_is_drawn_up_to_now(tmp_path):
+    source = steps_of(tmp_path, TALK[:5])
+    assert source.outline()["timeline"]["spans"] == []
+    drawn = source.outline(now=(source.builder.started or 0) + 60)["timeline"]
+    assert [(span[0], span[1], span[2], span[4]) for span in drawn["spans"]] == [
+        (0, 0.0, 60.0, "execute"),
+        (1, 0.1, 60.0, "coder"),
+        (3, 1.0, 60.0, "ls /app"),
+    ]
+
+
 def test_a_log_that_grows_is_read_on(tmp_path):
     source = steps_of(tmp_path, TALK[:3])
     version = source.store.mark()

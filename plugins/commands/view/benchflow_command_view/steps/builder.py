@@ -169,6 +169,20 @@ class Builder:
         if data.get("stop_reason") not in (None, "end_turn") or data.get("usage"):
             self.store.add({**step, "type": "turn_end", "title": str(data.get("stop_reason") or ""), "data": facts})
 
+    def under_way(self, until: float) -> Spans:
+        """Phases, turns and tool calls that have not ended yet."""
+        spans = Spans()
+        with self.store.lock:
+            for name, number in self._phases.items():
+                spans.add("phase", self.store.times[number], until, number, name)
+            for turn in (self.turns[index] for index in self._turn.values()):
+                spans.add("turn", turn["at"], until, turn["n"], str(turn.get("role") or "turn"))
+            for number in self._calls.values():
+                call = self.store.get(number)
+                if "end" not in call:
+                    spans.add("tool", call["at"], until, number, call["title"] or call["kind"])
+        return spans
+
     # --- phases -----------------------------------------------------------------------------------------------
 
     def _phase_started(self, step: Step, data: Mapping[str, Any]) -> None:

@@ -23,13 +23,15 @@ def shown(step: Mapping[str, Any], *, whole: bool = False) -> dict[str, Any]:
     for key in ("title", "status", "kind", "call"):
         if isinstance(found.get(key), str):
             found[key] = found[key][:500]
+    wrote = printed(step.get("output"))
+    uncounted = _Cut(cut.most)
     for key in ("text", "input", "output", "data"):
         if step.get(key) not in (None, "", {}, []):
-            found[key] = cut(as_text(step[key]))
+            found[key] = (uncounted if key == "output" and wrote else cut)(as_text(step[key]))
     found.pop("terminal", None)
     if blocks := _blocks(step):
         found["blocks"] = [_block(block, cut) for block in blocks[:200]]
-    if (wrote := printed(step.get("output"))) is not None:
+    if wrote is not None:
         said = "\n".join(block["text"] for block in blocks if block["is"] == "text")
         found["printed"] = cut("\n".join(part for part in wrote[0] if part not in said))
         if wrote[1] is not None:
