@@ -10,7 +10,7 @@ from importlib.resources import files
 __all__ = ["content_hash", "page", "script", "style"]
 
 _MODULES = (
-    *("dom", "format", "data", "charts", "virtual", "diff", "panels", "timeline", "steps", "drawer", "table"),
+    *("dom", "format", "data", "charts", "virtual", "diff", "prose", "panels", "timeline", "steps", "drawer", "table"),
     *("jobs", "job", "grid", "compare", "traffic", "rollout", "live", "keys", "main"),
 )
 """In the order in which they build on each other."""

@@ -15,6 +15,7 @@ from benchflow_command_view.catalogue import Catalogue, Place
 from benchflow_command_view.compare_page import compare_document
 from benchflow_command_view.files import read_file
 from benchflow_command_view.panels import panels_document
+from benchflow_command_view.steps.page import PAGE
 from benchflow_command_view.steps.source import StepSource
 from benchflow_core.contracts import JobResults, ResultsReader
 from benchflow_core.errors import BenchflowError
@@ -135,7 +136,9 @@ class Documents:
 
     def steps(self, jid: str, rid: str, page: str) -> Document:
         number, folder = _number(page), self.folder(jid, rid)
-        source = self.source(folder, self.patience)
+        source = self.source(folder, 0.0)
+        if (number + 1) * PAGE > len(source.store) and not source.complete:
+            source = self.source(folder, self.patience)
         if number >= source.pages and not source.complete:
             source = self.source(folder)
         if number >= max(source.pages, 1):

@@ -37,6 +37,7 @@ def job_document(jid: str, job: JobResults, only: frozenset[str] | None) -> dict
     """`rows` and `columns` hold the table: a text is a number into the list of texts of its column."""
     rows = [_row(row) for row in job.rows if only is None or Path(str(row["rollout_dir"])).name in only]
     rows += [row for row in _without_result(job) if only is None or row["name"] in only]
+    rows.sort(key=_order)
     started = min((row["started"] for row in rows if row["started"] is not None), default=None)
     about = job.summary
     return {
@@ -47,14 +48,20 @@ def job_document(jid: str, job: JobResults, only: frozenset[str] | None) -> dict
         "running": job.running,
         "started": started,
         "summary": dict(about),
-        "facts": _facts(job.rows),
+        "facts": _facts(job.rows, job.settings),
         "settings": _settings(job.settings),
         "rows": len(rows),
+        "tasks": len({row["task"] for row in rows}),
+        "counts": dict(Counter(row["outcome"] for row in rows)),
         "columns": {
             **{name: _texts(row[name] for row in rows) for name in _TEXTS},
             **{name: [_rounded(name, row[name]) for row in rows] for name in _NUMBERS},
         },
     }
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return str(row["task"]), str(row["side"] or ""), _rounded("trial", row["trial"]) or 0, str(row["name"])
 
 
 def _row(row: Row) -> dict[str, Any]:
@@ -115,8 +122,8 @@ def _rounded(name: str, value: Any) -> Any:
     return value if digits is None or isinstance(value, int) else round(value, digits)
 
 
-def _facts(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """What the rollouts ran with, and how many with each."""
+def _facts(rows: Sequence[Row], settings: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """What the rollouts ran with, and how many with each; a row names the agent and model of its first role only."""
     found: dict[str, Counter[str]] = {}
     for row in rows:
         dataset = " ".join(str(row[key]) for key in ("dataset_name", "dataset_version") if row.get(key))
@@ -125,6 +132,13 @@ def _facts(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
         for name, value in values.items():
             if value:
                 found.setdefault(name, Counter())[str(value)] += 1
+    for role in _roles(settings.get("scenes")) if rows else ():
+        for name in ("agent", "model"):
+            if role.get(name):
+                found.setdefault(name, Counter()).setdefault(str(role[name]), len(rows))
+    for name in ("agent", "model", "sandbox"):
+        if name not in found and isinstance(settings.get(name), str) and not settings.get("matrix"):
+            found[name] = Counter({settings[name]: 0})  # none is done yet: what was asked for
     plugins: Counter[str] = Counter()
     for together, count in found.pop("plugins", Counter()).items():
         plugins.update(dict.fromkeys(together.split(), count))
@@ -132,6 +146,12 @@ def _facts(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
         **{name: dict(counts.most_common(20)) for name, counts in found.items()},
         "plugins": dict(sorted(plugins.items())),
     }
+
+
+def _roles(scenes: Any) -> Iterable[Mapping[str, Any]]:
+    for scene in scenes if isinstance(scenes, list) else ():
+        roles = scene.get("roles") if isinstance(scene, Mapping) else None
+        yield from (role for role in roles if isinstance(role, Mapping)) if isinstance(roles, list) else ()
 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from benchflow_command_view.waiting import Waiting
 __all__ = ["live_events"]
 
 _EVERY = 0.5
+_BREATH = 0.02
+"""Between two parts of a long log that is still being read: others get their turn."""
 _BEAT = 15.0
 _FOLLOWED = 64
 """Running rollouts whose logs are followed at a time."""
@@ -41,7 +43,7 @@ def _messages(look: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
         elif time.monotonic() - spoke > _BEAT:
             spoke = time.monotonic()
             yield b": still here\n\n"
-        time.sleep(_EVERY)
+        time.sleep(_EVERY if state.get("complete", True) else _BREATH)
 
 
 class _Jobs:

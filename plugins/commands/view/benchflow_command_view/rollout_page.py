@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,15 @@ def rollout_document(reader: ResultsReader, jid: str, rid: str, folder: Path, so
         "name": folder.name,
         "path": str(folder),
         "job_name": job.name,
+        "task": result.get("task_name") or re.sub(r"__[0-9a-f]{8,}(\.\d+)?$", "", folder.name),
         "result": result,
         "config": dict(record.config),
         "outcome": _outcome(result),
         "running": not result,
-        "verifier": _verifier(folder),
+        "verifier": _verifier(folder, result.get("step_results")),
         "attempts": _attempts(job, folder),
         "traffic": source.traffic.calls,
-        **source.outline(),
+        **source.outline(None if result else time.time()),
         **listing(folder),
     }
 
@@ -70,10 +73,13 @@ def _outcome(result: dict[str, Any]) -> str:
     return "verifier_errored" if result.get("verifier_error") else "errored"
 
 
-def _verifier(folder: Path) -> list[dict[str, Any]]:
-    """What the verifier printed and left, also of the steps of a multi-step task."""
+def _verifier(folder: Path, results: Any) -> list[dict[str, Any]]:
+    """What the verifier printed and left, also of the steps of a multi-step task, in their order."""
     found = []
-    for parent in [folder / "verifier", *sorted((folder / "steps").glob("*/verifier"))]:
+    order = [str(one.get("name")) for one in results or () if isinstance(one, dict)]
+    steps = sorted((folder / "steps").glob("*/verifier"))
+    steps.sort(key=lambda path: order.index(path.parent.name) if path.parent.name in order else len(order))
+    for parent in [folder / "verifier", *steps]:
         for name in _OUTPUTS:
             path = parent / name
             if path.is_symlink() or not path.is_file():

@@ -77,6 +77,8 @@ class Traffic:
                     "error": (exchange.get("error") or {}).get("message") if exchange.get("error") else None,
                     "input": usage.get("input_tokens"),
                     "output": usage.get("output_tokens"),
+                    "cached": usage.get("cache_read_tokens"),
+                    "cost": usage.get("cost_usd"),
                     "step": step,
                 }
             )

@@ -32,13 +32,16 @@ class Waiting:
         self._lines = Lines(log, max(0, size - _TAIL))
         self._cut = size > _TAIL
         self._phase, self._since = "", time.time()
-        self._turns: dict[Any, tuple[str, float]] = {}
-        self._tools: dict[tuple[Any, Any], tuple[str, float]] = {}
+        self._turns: dict[str, tuple[str, float]] = {}
+        self._tools: dict[tuple[str, str], tuple[str, str, float]] = {}
+        """By turn and call: who, what, since when."""
+        self._ended: set[str] = set()
         self._soft: float | None = None
-        self._last = ""
+        self._writing: str | None = None
 
     def look(self) -> dict[str, Any]:
-        """`on`: what it waits on, `what`: more of it, `since`: Unix time."""
+        """`on`: what it waits on, `what`: more of it, `who`: the role that waits, `since`: Unix time. `also`: the same
+        of other roles that are at work."""
         for line in self._lines.new():
             if self._cut:  # the first one read may be the end of a longer one
                 self._cut = False
@@ -51,44 +54,51 @@ class Waiting:
         at = seconds_of(event.get("time")) or time.time()
         if not isinstance(data, Mapping):
             return
-        turn, role = event.get("turn"), str(event.get("role") or "agent")
-        call = (event.get("session"), data.get("toolCallId"))
+        turn, role = str(event.get("turn")), str(event.get("role") or "agent")
         if kind == "phase_started":
             self._phase, self._since = str(data.get("phase")), at
         elif kind == "turn_started":
             self._turns[turn] = (role, at)
         elif kind == "turn_finished":
             self._turns.pop(turn, None)
-            self._tools = {}
+            self._ended.add(turn)
+            self._tools = {key: one for key, one in self._tools.items() if key[0] != turn}
             self._since = at
-        elif kind in ("tool_call", "tool_call_update"):
-            self._tool(call, data, at)
+        elif kind in ("tool_call", "tool_call_update") and turn not in self._ended:
+            self._tool((turn, str(data.get("toolCallId"))), role, data, at)
             self._moved(turn, role, at)
-        elif kind in _SPOKEN:
+        elif kind in _SPOKEN and turn not in self._ended:
             self._moved(turn, role, at)
+            self._writing = turn
         elif kind in ("soft_verify_started", "soft_verify_finished"):
             self._soft = at if kind == "soft_verify_started" else None
-        self._last = str(kind)
+        if kind not in _SPOKEN and turn == self._writing:
+            self._writing = None
 
-    def _tool(self, call: tuple[Any, Any], data: Mapping[str, Any], at: float) -> None:
+    def _tool(self, call: tuple[str, str], role: str, data: Mapping[str, Any], at: float) -> None:
         if data.get("status") in ("completed", "failed", "cancelled"):
             self._tools.pop(call, None)
         else:
-            title, since = self._tools.get(call, ("", at))
-            self._tools[call] = (str(data.get("title") or title or data.get("kind") or "a tool")[:200], since)
+            _, title, since = self._tools.get(call, (role, "", at))
+            self._tools[call] = (role, str(data.get("title") or title or data.get("kind") or "a tool")[:200], since)
 
-    def _moved(self, turn: Any, role: str, at: float) -> None:
+    def _moved(self, turn: str, role: str, at: float) -> None:
         self._turns[turn] = (self._turns.get(turn, (role, at))[0], at)
 
     def _state(self) -> dict[str, Any]:
         if self._soft is not None:
             return {"on": "verifier", "what": "verification for the agent", "since": self._soft}
-        if self._tools:
-            title, since = list(self._tools.values())[-1]
-            return {"on": "tool", "what": title, "since": since, "others": len(self._tools) - 1}
         if self._turns:
-            role, since = max(self._turns.values(), key=lambda one: one[1])
-            what = f"{role} is writing" if self._last in _SPOKEN else f"an answer for {role}"
-            return {"on": "model", "what": what, "since": since, "others": len(self._turns) - 1}
+            first, *rest = sorted(map(self._turn, self._turns), key=lambda one: -one["since"])
+            return {**first, **({"also": rest[:8]} if rest else {})}
         on = "verifier" if self._phase == "verify" else "sandbox" if self._phase in ("start", "cleanup") else "agent"
         return {"on": on, "what": _PHASES.get(self._phase, self._phase or "its turn"), "since": self._since}
+
+    def _turn(self, turn: str) -> dict[str, Any]:
+        role, since = self._turns[turn]
+        tools = [one for key, one in self._tools.items() if key[0] == turn]
+        if tools:
+            _, title, since = tools[-1]
+            return {"on": "tool", "what": title, "who": role, "since": since, "others": len(tools) - 1}
+        what = "it is writing" if turn == self._writing else "an answer"
+        return {"on": "model", "what": what, "who": role, "since": since, "others": 0}

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -158,6 +159,18 @@ def jobs(tmp_path_factory) -> Path:
     (rich / "artifacts").mkdir()
     (rich / "artifacts" / "notes.txt").write_text("a note\n")
     return root
+
+
+@pytest.fixture
+def many_files(tmp_path) -> Iterator[Path]:
+    """A folder in memory where there is one: a disk may take half a minute for ten thousand small files, and as long
+    again to take them away."""
+    memory = Path("/dev/shm")
+    if not (memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 28):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory, prefix="benchflow-view-") as folder:
+        yield Path(folder)
 
 
 # --- the command ----------------------------------------------------------------------------------------------

@@ -34,6 +34,17 @@ def test_a_turn_as_steps(tmp_path):
     assert [(span[0], span[1], span[2]) for span in spans] == [(0, 0.0, 3.2), (1, 0.1, 3.1), (3, 1.0, 2.5)]
 
 
+def test_what_is_under_way_is_drawn_up_to_now(tmp_path):
+    source = steps_of(tmp_path, TALK[:5])
+    assert source.outline()["timeline"]["spans"] == []
+    drawn = source.outline(now=(source.builder.started or 0) + 60)["timeline"]
+    assert [(span[0], span[1], span[2], span[4]) for span in drawn["spans"]] == [
+        (0, 0.0, 60.0, "execute"),
+        (1, 0.1, 60.0, "coder"),
+        (3, 1.0, 60.0, "ls /app"),
+    ]
+
+
 def test_a_log_that_grows_is_read_on(tmp_path):
     source = steps_of(tmp_path, TALK[:3])
     version = source.store.mark()
@@ -130,15 +141,62 @@ def test_who_waits_on_what(tmp_path):
     for events, on, what in [
         ([], "agent", "its turn"),
         ([{"kind": "phase_started", "data": {"phase": "start"}}], "sandbox", "the sandbox is starting"),
-        (TALK[:2], "model", "an answer for coder"),
-        (TALK[:3], "model", "coder is writing"),
+        (TALK[:2], "model", "an answer"),
+        (TALK[:3], "model", "it is writing"),
         (TALK[:5], "tool", "ls /app"),
-        (TALK[:6], "model", "an answer for coder"),
+        (TALK[:6], "model", "an answer"),
         ([*TALK, {"kind": "phase_started", "data": {"phase": "verify"}}], "verifier", "the verifier"),
         (soft, "verifier", "verification for the agent"),
     ]:
         write_events(log, events)
         state = Waiting(log).look()
         assert (state["on"], state["what"]) == (on, what), events
+    other = {"role": "reviewer", "turn": 2, "session": "r"}
+    both = [*TALK[:5], {"kind": "turn_started", "at": 1.2, **other, "data": {"prompt": "review"}}]
+    write_events(log, both)
+    state = Waiting(log).look()
+    assert (state["who"], state["on"]) == ("reviewer", "model")
+    assert [(one["who"], one["on"], one["what"]) for one in state["also"]] == [("coder", "tool", "ls /app")]
+    late = {"kind": "agent_message_chunk", "at": 1.6, **other, "data": {"content": {"type": "text", "text": "late"}}}
+    write_events(log, [*both, {"kind": "turn_finished", "at": 1.5, **other, "data": {}}, late])
+    state = Waiting(log).look()
+    assert (state["who"], state["what"]) == ("coder", "ls /app") and "also" not in state, "only the one that works on"
+    write_events(log, [{"kind": "agent_message_chunk", "turn": ["no", "number"], "data": {}}])
+    assert Waiting(log).look()["on"] == "model"
     log.write_text(json.dumps([1]) + "\n" + json.dumps({"kind": "tool_call", "data": 3}) + "\nnot json\n")
     assert Waiting(log).look()["on"] == "agent"
+
+
+def test_what_a_terminal_printed_is_the_output_of_its_call(tmp_path):
+    """As the ACP adapters of pi, Claude Code and Codex send it: beside the call, piece by piece."""
+    call = {"toolCallId": "t", "title": "ls", "kind": "execute", "status": "pending"}
+    updates = [
+        {**call, "content": [{"type": "terminal", "terminalId": "t"}]},
+        {"toolCallId": "t", "_meta": {"terminal_output": {"terminal_id": "t", "data": "one\n"}}},
+        {"toolCallId": "t", "_meta": {"terminal_output": {"terminal_id": "t", "data": "two\n"}}},
+        {"toolCallId": "t", "status": "completed", "_meta": {"terminal_exit": {"exit_code": 3, "signal": None}}},
+    ]
+    [step] = steps_of(tmp_path, [{"kind": "tool_call_update", **WHERE, "data": data} for data in updates]).page(0)
+    assert step["blocks"] == [{"is": "text", "text": "one\ntwo\n"}] and step["exit"] == 3 and "terminal" not in step
+
+
+def test_a_raw_output_is_shown_as_what_was_printed_and_only_once(tmp_path):
+    output = {"exit_code": 1, "stdout": "found\n", "stderr": "careful\n"}
+    call = {"toolCallId": "t", "title": "grep", "kind": "execute", "status": "failed", "rawOutput": output}
+    said = {**call, "toolCallId": "u", "content": [{"type": "content", "content": {"type": "text", "text": "found\n"}}]}
+    other = {**call, "toolCallId": "v", "rawOutput": {"exit_code": 0, "anything": [1]}}
+    events = [{"kind": "tool_call", **WHERE, "data": data} for data in (call, said, other)]
+    first, second, third = steps_of(tmp_path, events).page(0)
+    assert (first["printed"], first["exit"]) == ("found\ncareful", 1) and json.loads(first["output"]) == output
+    assert second["printed"] == "careful" and "printed" not in third
+
+
+def test_a_permission_and_a_question_keep_their_words(tmp_path):
+    options = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}, {"optionId": "no", "name": "Reject"}]
+    ask = {"toolCall": {"toolCallId": "t", "title": "rm"}, "options": options}
+    ask |= {"outcome": {"outcome": "selected", "optionId": "yes"}}
+    question = {"message": "Which colour?", "response": {"action": "decline"}}
+    events = [{"kind": "permission_request", **WHERE, "data": ask}, {"kind": "elicitation_request", "data": question}]
+    call, asked = steps_of(tmp_path, events).page(0)
+    assert (call["permission"]["name"], call["permission"]["kind"]) == ("Allow", "allow_once")
+    assert (asked["type"], asked["text"]) == ("question", "Which colour?") and "decline" in asked["data"]

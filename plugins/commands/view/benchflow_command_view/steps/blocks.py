@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["as_text", "blocks_of", "text_of"]
+__all__ = ["as_text", "blocks_of", "printed", "text_of"]
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _LARGEST_IMAGE = 2_000_000
@@ -30,6 +30,8 @@ def _block(item: Any) -> dict[str, Any]:
     if item.get("type") == "diff":
         old, new = item.get("oldText"), item.get("newText")
         return {"is": "diff", "path": str(item.get("path") or ""), "old": as_text(old), "new": as_text(new)}
+    if item.get("type") == "terminal":
+        return {"is": "terminal"}
     inner = item.get("content") if item.get("type") == "content" else item
     if isinstance(inner, Mapping):
         if isinstance(inner.get("text"), str):
@@ -47,3 +49,12 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def printed(output: Any) -> tuple[list[str], int | None] | None:
+    """What a command wrote, on each stream, and its exit code, where a raw output is just that."""
+    if not isinstance(output, Mapping) or not output or set(output) - {"stdout", "stderr", "exit_code", "exitCode"}:
+        return None
+    code = output.get("exit_code", output.get("exitCode"))
+    parts = [as_text(output.get(name)).strip("\n") for name in ("stdout", "stderr")]
+    return [part for part in parts if part.strip()], code if isinstance(code, int) else None

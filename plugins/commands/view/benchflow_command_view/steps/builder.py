@@ -132,6 +132,8 @@ class Builder:
             call["blocks"] = blocks_of(data["content"])
         if data.get("locations"):
             call["locations"] = data["locations"]
+        if isinstance(data.get("_meta"), Mapping):
+            _terminal(call, data["_meta"])
         if call["status"] in _ENDED:
             if "end" not in call:
                 self.spans.add("tool", call["at"], step["at"], number, call["title"] or call["kind"])
@@ -143,7 +145,7 @@ class Builder:
         if isinstance(call, Mapping):
             self._tool(step, call)
             key = (step.get("session"), step.get("turn"), str(call.get("toolCallId")))
-            self.store.reopen(self._calls[key])["permission"] = data.get("outcome")
+            self.store.reopen(self._calls[key])["permission"] = _answer(data)
         else:
             self.store.add({**step, **_plain("permission_request", data)})
 
@@ -167,6 +169,20 @@ class Builder:
         if data.get("stop_reason") not in (None, "end_turn") or data.get("usage"):
             self.store.add({**step, "type": "turn_end", "title": str(data.get("stop_reason") or ""), "data": facts})
 
+    def under_way(self, until: float) -> Spans:
+        """Phases, turns and tool calls that have not ended yet."""
+        spans = Spans()
+        with self.store.lock:
+            for name, number in self._phases.items():
+                spans.add("phase", self.store.times[number], until, number, name)
+            for turn in (self.turns[index] for index in self._turn.values()):
+                spans.add("turn", turn["at"], until, turn["n"], str(turn.get("role") or "turn"))
+            for number in self._calls.values():
+                call = self.store.get(number)
+                if "end" not in call:
+                    spans.add("tool", call["at"], until, number, call["title"] or call["kind"])
+        return spans
+
     # --- phases -----------------------------------------------------------------------------------------------
 
     def _phase_started(self, step: Step, data: Mapping[str, Any]) -> None:
@@ -184,6 +200,24 @@ class Builder:
             phase["data"] = data["error"]
         self.spans.add("phase", phase["at"], step["at"], number, name)
         self.store.close(number)
+
+
+def _terminal(call: Step, meta: Mapping[str, Any]) -> None:
+    """Adapters of agents send what a command prints piece by piece, beside ACP's own fields."""
+    output, ended = meta.get("terminal_output"), meta.get("terminal_exit")
+    if isinstance(output, Mapping) and isinstance(output.get("data"), str):
+        call["terminal"] = (call.get("terminal", "") + output["data"])[:_LONGEST]
+    if isinstance(ended, Mapping) and isinstance(ended.get("exit_code"), int):
+        call["exit"] = ended["exit_code"]
+
+
+def _answer(request: Mapping[str, Any]) -> Any:
+    """What was chosen, with the words it was offered in."""
+    outcome, options = request.get("outcome"), request.get("options")
+    if not isinstance(outcome, Mapping) or not isinstance(options, list):
+        return outcome
+    chosen = next((o for o in options if isinstance(o, Mapping) and o.get("optionId") == outcome.get("optionId")), {})
+    return {**outcome, **{key: chosen[key] for key in ("name", "kind") if key in chosen}}
 
 
 _TITLES = {
@@ -226,6 +260,8 @@ def _plain(kind: str, data: Any) -> Step:
     if kind == "outbox_message" and isinstance(data, Mapping):
         who = f"{data.get('from')} to {data.get('to')}"
         return {"type": "outbox", "title": who, "text": str(data.get("content") or "")}
+    if kind == "elicitation_request" and isinstance(data, Mapping):
+        return {"type": "question", "text": str(data.get("message") or ""), "data": data}
     known = "system" if kind in _TITLES else "other"
     return {"type": known, "title": _TITLES.get(kind, kind.replace("_", " ")), "data": data}
 

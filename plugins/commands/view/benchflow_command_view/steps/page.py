@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchflow_command_view.steps.blocks import as_text
+from benchflow_command_view.steps.blocks import as_text, printed
 from benchflow_command_view.steps.diffs import line_diff
 
 __all__ = ["PAGE", "shown"]
@@ -23,14 +23,33 @@ def shown(step: Mapping[str, Any], *, whole: bool = False) -> dict[str, Any]:
     for key in ("title", "status", "kind", "call"):
         if isinstance(found.get(key), str):
             found[key] = found[key][:500]
+    wrote = printed(step.get("output"))
+    uncounted = _Cut(cut.most)
     for key in ("text", "input", "output", "data"):
         if step.get(key) not in (None, "", {}, []):
-            found[key] = cut(as_text(step[key]))
-    if step.get("blocks"):
-        found["blocks"] = [_block(block, cut) for block in step["blocks"][:200]]
+            found[key] = (uncounted if key == "output" and wrote else cut)(as_text(step[key]))
+    found.pop("terminal", None)
+    if blocks := _blocks(step):
+        found["blocks"] = [_block(block, cut) for block in blocks[:200]]
+    if wrote is not None:
+        said = "\n".join(block["text"] for block in blocks if block["is"] == "text")
+        found["printed"] = cut("\n".join(part for part in wrote[0] if part not in said))
+        if wrote[1] is not None:
+            found["exit"] = wrote[1]
     if cut.lost:
         found["cut"] = cut.lost
     return found
+
+
+def _blocks(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """With what a terminal printed in its place."""
+    blocks = list(step.get("blocks") or ())
+    places = [i for i, block in enumerate(blocks) if block["is"] == "terminal"]
+    if step.get("terminal"):
+        text = {"is": "text", "text": step["terminal"]}
+        blocks[places[0] : places[0] + 1] = [text] if places else []
+        blocks += [] if places else [text]
+    return [block for block in blocks if block["is"] != "terminal"]
 
 
 class _Cut:

@@ -82,8 +82,13 @@ class StepSource:
             step["calls"] = calls
         return step
 
-    def outline(self) -> dict[str, Any]:
-        """What the page of a rollout needs before it shows a step."""
+    def outline(self, now: float | None = None) -> dict[str, Any]:
+        """What the page of a rollout needs before it shows a step. `now`: of one that runs, the Unix time."""
+        last = self.store.times[-1] if len(self.store) else 0.0
+        more = [self.traffic.spans]
+        if now is not None and self.builder.started is not None:
+            last = max(last, now - self.builder.started)
+            more.append(self.builder.under_way(last))
         return {
             "steps": len(self.store),
             "complete": self.complete,
@@ -91,9 +96,7 @@ class StepSource:
             "format": self.format,
             "turns": self.builder.turns[:5000],
             "started": self.builder.started,
-            "timeline": self.builder.spans.thinned(
-                self.traffic.spans, self.store.times[-1] if len(self.store) else 0.0
-            ),
+            "timeline": self.builder.spans.thinned(more, last),
             "not_understood": dict(self.not_understood.most_common(20)),
         }
 

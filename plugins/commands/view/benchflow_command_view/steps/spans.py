@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["LANES", "Spans"]
@@ -35,10 +36,10 @@ class Spans:
         self._steps.append(step)
         self._label_of.append(self._known[label])
 
-    def thinned(self, more: Spans | None = None, last: float = 0.0) -> dict[str, Any]:
+    def thinned(self, more: Sequence[Spans] = (), last: float = 0.0) -> dict[str, Any]:
         """From the beginning to `last`, or beyond. About as many per lane as a screen has pixels: neighbours that would
         be drawn as one are one."""
-        rows = sorted([*self._rows(), *(more._rows() if more else ())])
+        rows = sorted(row for spans in (self, *more) for row in spans._rows())
         end = max((row[2] for row in rows), default=last)
         begin, end = min([0.0, *(row[1] for row in rows)]), max(end, last)
         grain = (end - begin) / _PIXELS

@@ -95,6 +95,6 @@ function bars(rows, unit) {
   const top = Math.max(...rows.map(([, value]) => value), 1e-12);
   return h("table", { class: "bars" }, h("tbody", {}, rows.map(([name, value]) => h("tr", {},
     h("th", { scope: "row" }, name),
-    h("td", { class: "track" }, h("span", { class: "fill", css: { width: `${Math.max(0.5, (value / top) * 100)}%` } })),
+    h("td", { class: "track" }, h("span", { class: "fill", css: { width: `${value > 0 ? Math.max(0.5, (value / top) * 100) : 0}%` } })),
     h("td", { class: "number" }, `${amount(value)} ${unit || ""}`)))));
 }

@@ -38,7 +38,7 @@ function tasksTable(doc, only) {
   const shown = doc.tasks.filter(wanted);
   if (!shown.length) return h("p", { class: "card" }, only === "changed" ? "No task changed." : "There is none.");
   const rows = shown.slice(0, 2000).map((task) => [h("span", { class: `change is-${task.change}${task.change === "flipped" && task.by > 0 ? " up" : ""}` }, task.change === "flipped" ? (task.by > 0 ? "now solved" : "no longer solved") : task.change), task.task, ...task.cells.map((cell, i) => compareCell(cell, doc.sides[i].job))]);
-  return [plainTable(["Change", "Task", ...doc.sides.map((side) => side.name)], rows), shown.length > 2000 && h("p", { class: "soft" }, `and ${shown.length - 2000} more`)];
+  return [h("div", { class: "card flush" }, plainTable(["Change", "Task", ...doc.sides.map((side) => side.name)], rows)), shown.length > 2000 && h("p", { class: "soft" }, `and ${shown.length - 2000} more`)];
 }
 
 function compareCell(cell, jid) {

@@ -73,18 +73,36 @@ function jobHead(doc) {
     h("span", { class: "grow" }), arms.length > 1 && link(`/compare/${doc.id}`, "Compare arms"),
     button("JSON", () => showJson(doc.name, get(`job/${doc.id}`).then(({ columns, ...rest }) => rest)), { class: "chip quiet" })),
   h("div", { class: "card score-card" },
-    h("div", { class: "big" }, h("div", { class: "value" }, s.scored ? percent(s.score_ratio) : "–"), h("div", { class: "soft" }, "passed among the scored"), scoreBar(s),
-      s.score_interval && h("div", { class: "soft" }, `95 % interval ${percent(s.score_interval[0])} to ${percent(s.score_interval[1])}`),
-      s.unscored > 0 && h("div", { class: "soft" }, `with the unscored, between ${percent(s.score_bounds[0])} and ${percent(s.score_bounds[1])}`)),
+    h("div", { class: "big" }, h("div", { class: "value" }, s.scored ? percent(s.score_ratio) : "–"), h("div", { class: "soft" }, s.scored ? "passed among the scored" : "nothing is scored yet"), scoreBar(s),
+      s.scored > 0 && s.score_interval && h("div", { class: "soft" }, `95 % interval ${percent(s.score_interval[0])} to ${percent(s.score_interval[1])}`),
+      s.scored > 0 && s.unscored > 0 && h("div", { class: "soft" }, `with the unscored, between ${percent(s.score_bounds[0])} and ${percent(s.score_bounds[1])}`)),
     h("div", { class: "middle-column" }, outcomeBar(countsOf(doc)),
       h("ul", { class: "counts" }, Object.entries(countsOf(doc)).filter(([, n]) => n).map(([name, n]) => h("li", {}, h("span", { class: `dot is-${known(name)}` }), h("strong", {}, n.toLocaleString("en")), ` ${words(name)}`))),
-      h("p", { class: "soft" }, `coverage ${percent(s.coverage)}: ${s.scored || 0} of ${count(s.total || 0, "rollout")} scored, ${count(s.tasks || 0, "task")}`,
-        has(s.mean_reward) && `; mean reward ${amount(s.mean_reward)}${has(s.mean_reward_error) ? ` ± ${amount(s.mean_reward_error)}` : ""}`)),
+      h("p", { class: "soft" }, `coverage ${percent(s.coverage)}: ${s.scored || 0} of ${count(s.total || 0, "rollout")} scored, ${count(s.tasks || doc.tasks || 0, "task")}`,
+        has(s.mean_reward) && `; mean reward ${amount(s.mean_reward)}${has(s.mean_reward_error) ? ` ± ${amount(s.mean_reward_error)}` : ""}`),
+      passesText(s) && h("p", { class: "soft" }, passesText(s)), jobNotes(s).map((note) => h("p", { class: "note" }, note))),
     facts([["Agent", listed(f.agent)], ["Model", listed(f.model)], ["Sandbox", listed(f.sandbox)], ["Dataset", listed(f.dataset)],
-      ["Duration", duration(s.elapsed_sec)], ["Cost", money(s.total_cost_usd)], ["Tokens", amount(s.total_tokens)], ["Started", when(doc.started)], ["Core", listed(f.core)]]),
+      ["Duration", s.elapsed_sec ? duration(s.elapsed_sec) : null], ["Cost", money(s.total_cost_usd)], ["Tokens", amount(s.total_tokens)], ["Started", when(doc.started)], ["Core", listed(f.core)]]),
     Object.keys(f.plugins || {}).length > 0 && fold(count(Object.keys(f.plugins).length, "plugin"), () => plainTable(["Plugin", "Version", "Rollouts"],
       Object.entries(f.plugins).map(([name, n]) => [...splitOnce(name, "="), n]))),
     arms.length > 1 && plainTable(["Arm", "Score", "95 % interval", "Scored"], arms.map(([name, arm]) => [name, percent(arm.score_ratio), arm.score_interval ? `${percent(arm.score_interval[0])} to ${percent(arm.score_interval[1])}` : "", `${arm.scored}/${arm.total}`])))];
+}
+
+// Solved in at least one, and in each, of k trials.
+function passesText(s) {
+  const told = (name, values) => Object.entries(values || {}).map(([k, one]) => `${name}${k} ${percent(one.value)}`).join(", ");
+  if (Object.keys(s.pass_at_k || {}).length < 2) return "";
+  return [told("pass@", s.pass_at_k), told("pass^", s.pass_hat_k)].filter(Boolean).join("; ");
+}
+
+// What one has to know before one quotes the score.
+function jobNotes(s) {
+  const substituted = (s.image_fidelity || {}).substituted || 0;
+  return [s.stopped && `Stopped: ${typeof s.stopped === "string" ? s.stopped : jsonText(s.stopped)}`,
+    substituted > 0 && `${substituted === s.total ? "All" : substituted} ran on a substituted image: not comparable with exact ones.`,
+    Object.keys(s.arms || {}).length > 1 && `${Object.keys(s.arms).length} arms are in this one score.`,
+    (s.drift || []).length > 0 && `Resumed with changes: ${s.drift.map((d) => (typeof d === "string" ? d : jsonText(d))).join("; ")}`,
+    (s.flaky_tasks || []).length > 0 && `${count(s.flaky_tasks.length, "task")} passed in some trials and failed in others.`].filter(Boolean);
 }
 
 function splitOnce(text, mark) {
@@ -133,7 +151,7 @@ function reasonsView(doc, table, jid) {
   if (!found.length) return h("p", { class: "card" }, "Nothing failed.");
   return h("div", {}, found.map(([reason, rows]) => h("section", { class: "card" },
     h("h2", {}, reasonLink(jid, reason), h("span", { class: "soft" }, ` ${count(rows.length, "rollout")}`)),
-    h("ul", { class: "examples" }, rows.slice(0, 12).map((row) => h("li", {}, badge(table.text("outcome", row)), " ", link(`/rollout/${jid}/${table.text("rollout", row)}`, table.text("name", row)), " ", h("span", { class: "soft" }, table.text("error", row) || `reward ${amount(table.number("reward", row))}`)))),
+    h("ul", { class: "examples" }, rows.slice(0, 12).map((row) => h("li", {}, badge(table.text("outcome", row)), " ", link(`/rollout/${jid}/${table.text("rollout", row)}`, table.text("name", row)), " ", h("span", { class: "soft lines" }, table.text("error", row) || `reward ${amount(table.number("reward", row))}`)))),
     rows.length > 12 && h("p", { class: "soft" }, `and ${rows.length - 12} more`))));
 }
 

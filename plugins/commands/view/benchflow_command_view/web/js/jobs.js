@@ -2,14 +2,23 @@
 
 function scoreCell(summary) {
   if (!summary || !summary.scored) return h("span", { class: "soft" }, "no score yet");
-  return h("span", { class: "score-cell" }, h("strong", {}, percent(summary.score_ratio)), scoreBar(summary));
+  const interval = summary.score_interval;
+  return h("span", { class: "score-cell" }, h("span", {}, h("strong", {}, percent(summary.score_ratio)), interval && h("span", { class: "soft small", title: "95 % interval" }, ` ${(interval[0] * 100).toFixed(1)} to ${(interval[1] * 100).toFixed(1)}`)), scoreBar(summary));
 }
 
 function countsOf(job) {
-  const s = job.summary || {};
-  const done = (s.passed || 0) + (s.failed || 0) + (s.errored || 0) + (s.verifier_errored || 0);
-  const left = Math.max(0, (s.total || 0) - done);
-  return { passed: s.passed || 0, failed: s.failed || 0, errored: s.errored || 0, verifier_errored: s.verifier_errored || 0, [job.running ? "waiting" : "not run"]: left };
+  return Object.fromEntries(OUTCOMES.filter((name) => (job.counts || {})[name]).map((name) => [name, job.counts[name]]));
+}
+
+function countsText(counts) {
+  return Object.entries(counts).filter(([, n]) => n).map(([name, n]) => `${n.toLocaleString("en")} ${words(name)}`).join(", ");
+}
+
+function versions(facts) {
+  const plugins = Object.keys(facts.plugins || {});
+  if (!plugins.length) return null;
+  const core = listed(facts.core);
+  return fold(`${core ? `${core}, ` : ""}${count(plugins.length, "plugin")}`, () => h("ul", { class: "versions" }, plugins.map((name) => h("li", {}, splitOnce(name, "=").join(" ")))));
 }
 
 function listed(counts) {
@@ -26,6 +35,11 @@ async function jobsPage() {
     compare.disabled = chosen.size < 2;
     compare.textContent = chosen.size < 2 ? "Compare" : `Compare ${chosen.size}`;
   };
+  const search = h("input", { type: "search", id: "filter", placeholder: "Filter: job, agent, model …", "aria-label": "Filter jobs", on: { input: () => sift() } });
+  const sift = () => {
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const row of box.querySelectorAll("tbody tr")) row.hidden = !wanted.every((word) => row.textContent.toLowerCase().includes(word));
+  };
   const draw = async (fresh) => {
     const { jobs } = await get("jobs", { fresh });
     const sorted = [...jobs].sort((a, b) => (b.started || 0) - (a.started || 0));
@@ -34,13 +48,15 @@ async function jobsPage() {
       h("table", { class: "plain jobs" },
         h("thead", {}, h("tr", {}, ["", "Job", "Score", "Coverage", "Outcomes", "Agent", "Model", "Sandbox", "Dataset", "Cost", "Duration", "Started"].map((name) => h("th", { scope: "col" }, name || h("span", { class: "unseen" }, "Compare"))))),
         h("tbody", {}, sorted.map((job) => jobRow(job, chosen, choose))))));
+    search.hidden = sorted.length < 8;
+    sift();
   };
   await draw(false);
   const stop = live("", () => draw(true));
   return {
     title: "Jobs", crumbs: [], dispose: stop,
-    node: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", {}, "Jobs"), h("span", { class: "grow" }), compare), box),
-    move: (by) => stepLinks(box, by),
+    node: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", {}, "Jobs"), h("span", { class: "grow" }), search, compare), box),
+    move: (by) => stepLinks(box, by), filter: () => search.focus(),
   };
 }
 
@@ -50,16 +66,16 @@ function jobRow(job, chosen, choose) {
   pick.checked = chosen.has(job.id);
   const s = job.summary;
   return h("tr", {}, h("td", {}, pick),
-    h("th", { scope: "row" }, link(`/job/${job.id}`, job.name), job.running ? [" ", badge("running")] : !job.finished && [" ", badge("unfinished")]),
+    h("th", { scope: "row" }, link(`/job/${job.id}`, job.name), job.running ? [" ", badge("running")] : !job.finished && [" ", badge("unfinished")], versions(job.facts)),
     h("td", {}, scoreCell(s)),
     h("td", { class: "number" }, s.total ? `${s.scored}/${s.total}` : "–"),
-    h("td", {}, outcomeBar(countsOf(job))),
+    h("td", {}, outcomeBar(countsOf(job)), h("span", { class: "soft tiny" }, countsText(countsOf(job)))),
     h("td", {}, listed(job.facts.agent)), h("td", {}, listed(job.facts.model)), h("td", {}, listed(job.facts.sandbox)), h("td", {}, listed(job.facts.dataset)),
-    h("td", { class: "number" }, money(s.total_cost_usd)), h("td", { class: "number" }, duration(s.elapsed_sec)), h("td", { class: "nowrap" }, when(job.started)));
+    h("td", { class: "number" }, money(s.total_cost_usd)), h("td", { class: "number" }, s.elapsed_sec ? duration(s.elapsed_sec) : ""), h("td", { class: "moment" }, when(job.started)));
 }
 
 function stepLinks(box, by) {
-  const links = [...box.querySelectorAll("tbody th a")];
+  const links = [...box.querySelectorAll("tbody tr:not([hidden]) th a")];
   const at = links.indexOf(document.activeElement);
   const next = links[Math.max(0, Math.min(links.length - 1, at + by))];
   if (next) next.focus();

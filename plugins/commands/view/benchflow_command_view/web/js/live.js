@@ -31,11 +31,12 @@ const WAITS = { tool: "a tool", model: "the model", verifier: "the verifier", sa
 function waitingText(waits) {
   const since = Math.max(0, Date.now() / 1000 - waits.since);
   const others = waits.others > 0 ? ` and ${waits.others} more` : "";
-  return [h("strong", {}, WAITS[waits.on] || waits.on), ": ", h("span", { class: "mono" }, waits.what), others, h("span", { class: "soft" }, ` for ${duration(since)}`)];
+  return [waits.who && h("span", {}, `${waits.who} on `), h("strong", {}, WAITS[waits.on] || waits.on), ": ", h("span", { class: "mono" }, waits.what), others, h("span", { class: "soft" }, ` for ${duration(since)}`),
+    (waits.also || []).map((one) => [h("br", {}), waitingText(one)])];
 }
 
 function waitingLine(waits) {
-  return h("p", { class: "card waiting" }, badge("running"), " waiting on ", waitingText(waits));
+  return h("p", { class: "card waiting" }, badge("running"), waits.who ? " waiting: " : " waiting on ", waitingText(waits));
 }
 
 function drawLive(box, told, jid) {
@@ -44,7 +45,7 @@ function drawLive(box, told, jid) {
   fill(box, h("section", { class: "card live", "aria-label": "Running now" },
     h("h2", {}, `Running ${rows.length}`, h("span", { class: "soft" }, ` ${[has(told.left) && `${told.left} to go`, told.tokens && `${amount(told.tokens)} tokens`, told.cost_usd && money(told.cost_usd)].filter(Boolean).join(" · ")}`)),
     told.stopping && h("p", { class: "problem" }, `${told.stopping}: nothing new starts.`),
-    rows.length > 0 && plainTable(["Task", "Phase", "Turn", "Tools", "Time", "Waiting on"], rows.map((row) => [
+    rows.length > 0 && plainTable(["Task", "Phase", "Turn", "Tools", "Time", "Waiting"], rows.map((row) => [
       link(`/rollout/${jid}/${safeId(row.rollout)}`, `${row.task}${row.arm ? ` [${row.arm}]` : ""}`), row.phase, row.turn || "", row.tool_calls || "", duration(row.seconds), h("span", {}, waitingText(row.waits))]))));
 }
 

@@ -68,6 +68,10 @@ function rolloutTabs(doc) {
   return [["conversation", `Conversation ${doc.steps.toLocaleString("en")}`], ["verifier", tests ? `Verifier ${tests}` : "Verifier"], ["files", `Files ${doc.files.length}`], ["traffic", doc.traffic.length ? `Model traffic ${doc.traffic.length}` : "Model traffic"], ["raw", "Raw JSON"]];
 }
 
+function rewardText(rewards) {
+  return Object.entries(rewards).map(([k, v]) => (k === "reward" ? amount(v) : `${k} ${amount(v)}`)).join(", ");
+}
+
 function rolloutHead(doc) {
   const r = doc.result;
   const used = r.agent_result || {};
@@ -75,16 +79,17 @@ function rolloutHead(doc) {
   const problem = (key) => {
     if (!r[key]) return null;
     const info = r[`${key}_info`] || {};
-    return h("div", { class: "card problem" }, h("strong", {}, [key.replace("_", " "), info.kind && ` · ${info.kind}:${info.code}`]), h("p", {}, r[key]), info.remedy && h("p", { class: "soft" }, info.remedy));
+    return h("div", { class: "card problem" }, h("strong", {}, [key.replace("_", " "), info.kind && ` · ${info.kind}:${info.code}`]), h("p", { class: "lines" }, r[key]), info.remedy && h("p", { class: "soft" }, info.remedy));
   };
-  return [h("div", { class: "page-head" }, h("h1", {}, r.task_name || doc.name), doc.outcome && badge(doc.outcome), r.trial && h("span", { class: "soft" }, `trial ${r.trial}`), h("span", { class: "grow" }), h("span", { class: "soft mono small" }, doc.name)),
+  return [h("div", { class: "page-head" }, h("h1", {}, r.task_name || doc.task || doc.name), doc.outcome && badge(doc.outcome), r.trial && h("span", { class: "soft" }, `trial ${r.trial}`), h("span", { class: "grow" }), h("span", { class: "soft mono small" }, doc.name)),
     lost.length > 0 && h("div", { class: "card problem" }, h("strong", {}, "Not everything in this file is understood"), h("ul", {}, lost.map(([what, n]) => h("li", {}, `${what}: ${n} ×`)))),
     problem("error"), problem("verifier_error"),
-    h("div", { class: "card" }, facts([
-      ["Reward", r.rewards ? Object.entries(r.rewards).map(([k, v]) => (k === "reward" ? amount(v) : `${k} ${amount(v)}`)).join(", ") : doc.session || doc.running ? null : "unscored"],
+    h("div", { class: "card about" }, facts([
+      ["Reward", r.rewards ? rewardText(r.rewards) : doc.session || doc.running ? null : "unscored"],
       ["Agent", r.agent], ["Model", r.model], ["Sandbox", r.sandbox], ["Arm", r.arm], ["Time", duration((r.timing || {}).total)], ["Prompts", r.n_prompts], ["Tool calls", r.n_tool_calls], ["Tokens", amount(used.total_tokens)], ["Cost", money(used.cost_usd)],
       ["Image", r.image_fidelity], ["Verifier isolation", r.verifier_isolation], ["Flags", (r.flags || []).join(", ")], ["Format", doc.session ? doc.format : null], ["Steps", doc.session ? doc.steps : null], ["Attempt", r.attempt > 1 ? r.attempt : null]]),
       doc.attempts.length > 0 && h("p", { class: "soft" }, "Attempts: ", doc.attempts.map((a, i) => [i ? ", " : "", a.name === doc.name ? h("strong", {}, a.name) : link(`/rollout/${doc.job}/${a.id}`, a.name)])),
+      Object.keys(r.roles || {}).length > 1 && h("p", { class: "soft" }, "Roles: ", Object.entries(r.roles).map(([role, one], i) => [i ? "; " : "", h("strong", {}, role), ` ${[one.agent, one.model].filter(Boolean).join(", ")}`])),
       (r.notices || []).map((notice) => h("p", { class: "soft small" }, notice)))];
 }
 
@@ -102,7 +107,7 @@ function conversation(body, doc, where, openCall, goStep) {
   const feed = h("div", { class: "feed", role: "feed", "aria-label": "Steps", "aria-busy": "false" });
   fill(body, h("div", { class: "filters" }, find, told, h("span", { class: "grow" }), only, button("Unfold all", () => view.foldAll(true), { class: "chip" }), button("Fold all", () => view.foldAll(false), { class: "chip" })),
     h("div", { class: turns ? "with-outline" : "" }, turns, doc.steps ? feed : h("p", { class: "card" }, doc.running ? "Nothing has happened yet." : "There is no event log here.", feed)));
-  const view = new StepsView(feed, { where, count: doc.steps, page: doc.page, openCall });
+  const view = new StepsView(feed, { where, count: doc.steps, page: doc.page, openCall, several: new Set(doc.turns.map((t) => t.role)).size > 1 });
   return view;
 }
 
@@ -123,7 +128,7 @@ function verifierView(doc) {
   const steps = doc.result.step_results || [];
   const empty = !tests.length && !findings.length && !doc.verifier.length;
   return [empty && h("p", { class: "card" }, doc.running ? "The verifier has not run yet." : "The verifier left nothing."),
-    steps.length > 0 && h("section", { class: "card" }, h("h2", {}, "Steps"), plainTable(["Step", "Rewards", "Error"], steps.map((s) => [s.name, s.rewards ? JSON.stringify(s.rewards) : "unscored", (s.error || s.verifier_error || {}).message || ""]))),
+    steps.length > 0 && h("section", { class: "card" }, h("h2", {}, "Steps"), plainTable(["Step", "Rewards", "Error"], steps.map((s) => [s.name, s.rewards ? rewardText(s.rewards) : "unscored", (s.error || s.verifier_error || {}).message || ""]))),
     tests.length > 0 && h("section", { class: "card" }, h("h2", {}, `Tests: ${tests.filter((t) => t.status === "passed").length} of ${tests.length} passed`),
       h("ul", { class: "tests" }, tests.slice(0, 2000).map((t) => h("li", {}, h("span", { class: `status is-${t.status === "passed" ? "passed" : t.status === "skipped" ? "waiting" : "failed"}` }, t.status), " ", h("span", { class: "mono" }, t.name), has(t.score) && h("span", { class: "soft" }, ` ${amount(t.score)}`), t.message && fold("message", () => pre(t.message, "message of the test"), { open: t.status !== "passed" && t.message.length < 2000 }))))),
     doc.verifier.map((file) => h("section", { class: "card" }, h("h2", { class: "mono" }, file.name), file.text ? pre(file.text, file.name) : h("p", { class: "soft" }, "It is empty."), file.cut > 0 && h("p", { class: "soft" }, `${bytes(file.cut)} more: see the files`))),

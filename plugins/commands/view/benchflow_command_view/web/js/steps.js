@@ -1,14 +1,16 @@
 // The conversation: one item per step, fetched page by page, a bounded number of pages kept.
 
 const PAGES_KEPT = 30;
-const LABELS = { prompt: "prompt", message: "says", thought: "thinks", plan: "plan", error: "error", notice: "note", reward: "reward", outbox: "message", system: "", other: "", turn_end: "turn ends" };
+const LABELS = { prompt: "prompt", message: "says", thought: "thinks", plan: "plan", error: "error", notice: "note", reward: "reward", outbox: "message", question: "asks", system: "", other: "", turn_end: "turn ends" };
 
+const SPOKEN = new Set(["prompt", "message", "outbox", "notice"]);
 const BOOKKEEPING = new Set(["system", "other", "phase", "turn_end"]);
 let talkOnly = false; // kept from one rollout to the next
 
 class StepsView {
-  constructor(box, { where, count: length, page, openCall }) {
-    Object.assign(this, { box, where, page, openCall });
+  // `several`: of roles or scenes, so that each step says whose it is.
+  constructor(box, { where, count: length, page, openCall, several = false }) {
+    Object.assign(this, { box, where, page, openCall, several });
     this.pages = new Map();
     this.memory = new Map();
     this.current = -1;
@@ -109,7 +111,7 @@ class StepsView {
       const steps = entry.steps || (await entry.promise);
       if (this.search !== search) return null;
       const ordered = down ? steps : [...steps].reverse();
-      const hit = ordered.find((step) => (n > 0 || (down ? step.n > this.current : step.n < this.current)) && JSON.stringify(step).toLowerCase().includes(wanted));
+      const hit = ordered.find((step) => (n > 0 || (down ? step.n > this.current : step.n < this.current)) && wordsOf(step).toLowerCase().includes(wanted));
       if (hit) { await this.goTo(hit.n, { focus: false }); return hit.n; }
     }
     return null;
@@ -132,14 +134,23 @@ class StepsView {
   }
 }
 
+// Everything of a step that is on the page.
+function wordsOf(step) {
+  const blocks = (step.blocks || []).map((b) => b.text || [b.path, ...(b.lines || []).map(([, line]) => line)].join("\n"));
+  const plan = (step.entries || []).map((e) => e.content);
+  return [step.title, step.text, step.kind, step.status, step.role, step.input, step.printed ?? step.output, step.data, ...blocks, ...plan].filter(Boolean).join("\n");
+}
+
 function stepHead(step, view) {
-  const who = [step.scene, step.role].filter(Boolean).join(" · ");
+  const begins = step.type === "prompt" && step.turn !== undefined;
+  const who = begins ? [step.scene, step.role].filter(Boolean).join(" · ") : view.several && step.role;
   const took = has(step.end) && step.end > step.at && step.type !== "message" && step.type !== "thought" ? duration(step.end - step.at) : "";
   return h("div", { class: "head" },
-    step.turn !== undefined && h("span", { class: "turn" }, `turn ${step.turn}`),
+    begins && h("span", { class: "turn" }, `turn ${step.turn}`),
     who && h("span", { class: "who" }, who),
     h("span", { class: "label" }, step.type === "tool" ? step.kind : LABELS[step.type] ?? step.type.replaceAll("_", " ")),
-    step.type === "tool" && h("span", { class: `status is-${toolState(step.status)}` }, step.status),
+    step.type === "tool" && h("span", { class: `status is-${toolState(step.status)}` }, step.status.replaceAll("_", " ")),
+    has(step.exit) && step.exit !== 0 && h("span", { class: "status is-failed" }, `exit code ${step.exit}`),
     took && h("span", { class: "took" }, took),
     h("span", { class: "grow" }),
     (step.calls || []).map((n) => button(`model call ${n}`, () => view.openCall(n), { class: "chip" })),
@@ -158,16 +169,18 @@ function stepBody(step, view) {
   if (step.type === "tool") parts.push(...toolBody(step, name));
   else if (step.type === "thought") {
     const first = clean(step.text || "").split("\n", 1)[0].slice(0, 110);
-    parts.push(fold([h("span", { class: "soft" }, first || "thought")], () => h("div", { class: "prose thought" }, step.text || ""), name("thought")));
+    parts.push(fold([h("span", { class: "soft" }, first || "thought")], () => prose(step.text || "", "thought"), name("thought")));
   } else if (step.type === "plan") {
-    parts.push(h("ul", { class: "plan" }, (step.entries || []).map((e) => h("li", { class: e.status === "completed" ? "done" : "" }, e.content, h("span", { class: "soft" }, ` ${e.status || ""}`)))));
+    parts.push(h("ul", { class: "plan" }, (step.entries || []).map((e) => h("li", { class: e.status === "completed" ? "done" : "" }, e.content, h("span", { class: "soft" }, ` ${String(e.status || "").replaceAll("_", " ")}`)))));
   } else if (step.type === "phase") {
-    parts.push(h("span", { class: "title" }, step.title.replaceAll("_", " ")), step.status === "failed" && badge("failed"));
+    parts.push(h("span", { class: "title" }, step.title.replaceAll("_", " ")), step.status === "failed" && [" ", badge("failed")]);
+  } else if (step.type === "question") {
+    parts.push(prose(step.text || ""));
   } else if (step.data && !step.text && BOOKKEEPING.has(step.type)) {
     return h("div", { class: "body" }, fold(h("span", { class: "title" }, step.title), () => [pre(step.data, "details"), wholeButton(step, view)], name("data")));
   } else {
     if (step.title) parts.push(h("span", { class: "title" }, step.title));
-    if (step.text) parts.push(h("div", { class: "prose" }, step.text));
+    if (step.text) parts.push(SPOKEN.has(step.type) ? prose(step.text) : h("div", { class: "prose" }, step.text));
   }
   if (step.data) parts.push(fold("details", () => pre(step.data, "details"), name("data")));
   parts.push(wholeButton(step, view));
@@ -187,15 +200,37 @@ function toolBody(step, name) {
     if (block.is === "image") return picture(`data:${block.mime};base64,${block.data}`, "picture from a tool");
     return block.text ? pre(block.text, "output of the tool") : null;
   });
-  if (step.input && step.input !== "{}") parts.push(fold("arguments", () => pre(step.input, "arguments"), name("input")));
+  if (step.input && step.input !== "{}") parts.push(argumentsView(step, name));
   parts.push(...shown);
-  if (step.output) {
+  if (step.printed !== undefined) {
+    if (step.printed) parts.push(pre(step.printed, "what it printed"));
+  } else if (step.output) {
     const repeated = blocks.some((block) => block.is === "text" && block.text && step.output.includes(JSON.stringify(block.text.trimEnd()).slice(1, -1)));
     parts.push(fold("output", () => pre(step.output, "raw output"), { ...name("output"), open: !repeated && !shown.length && step.output.length < 3000 }));
   }
-  if (step.locations) parts.push(h("div", { class: "soft mono" }, step.locations.map((l) => [l.path, l.line].filter((v) => v !== undefined && v !== null).join(":")).join("  ")));
-  if (step.permission) parts.push(h("div", { class: "soft" }, "permission: ", h("span", { class: "mono" }, JSON.stringify(step.permission))));
+  const places = (Array.isArray(step.locations) ? step.locations : []).filter((l) => l && l.path && !blocks.some((block) => block.path === l.path) && !(step.title || "").includes(l.path));
+  if (places.length) parts.push(h("div", { class: "soft mono" }, places.map((l) => [l.path, l.line].filter((v) => v !== undefined && v !== null).join(":")).join("  ")));
+  if (step.permission) parts.push(h("div", { class: "permission" }, permissionText(step.permission)));
   return parts;
+}
+
+// Short ones stand there; of long ones the beginning, and the rest when asked. The command itself is often the title.
+function argumentsView(step, name) {
+  let given = null;
+  try { given = JSON.parse(step.input); } catch { /* cut, or not JSON */ }
+  const plain = given && typeof given === "object" && !Array.isArray(given) ? Object.entries(given) : null;
+  const command = (plain || []).find(([key, value]) => key === "command" && typeof value === "string" && value.length < 2000);
+  const titled = command && command[1].trim() === (step.title || "").trim();
+  const told = plain ? plain.filter((one) => one !== command).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ") : step.input;
+  const short = clean(told).replace(/\s+/g, " ");
+  return [command && !titled && h("pre", { class: "command", tabindex: "0", role: "group", "aria-label": "command" }, command[1]),
+    fold(["arguments ", h("span", { class: "mono preview" }, short.length > 140 ? `${short.slice(0, 140)} …` : short)], () => pre(step.input, "arguments"), name("input"))];
+}
+
+function permissionText(permission) {
+  const kind = { allow_once: "allowed once", allow_always: "allowed for good", reject_once: "refused once", reject_always: "refused for good" }[permission.kind];
+  const option = permission.name || permission.optionId;
+  return ["permission ", h("strong", {}, kind || permission.outcome || JSON.stringify(permission)), option ? `: ${option}` : ""];
 }
 
 async function showWhole(event, step, view) {

@@ -10,7 +10,7 @@ const COLUMNS = [
   { name: "tokens", title: "Tokens", number: true, cell: (t, r) => amount(t.number("tokens", r)) },
   { name: "tools", title: "Tools", number: true, cell: (t, r) => amount(t.number("tools", r)) },
   { name: "side", title: "Arm", some: true, cell: (t, r) => t.text("side", r) },
-  { name: "reason", title: "Why", wide: true, cell: (t, r) => [t.text("reason", r) || t.text("flags", r), t.text("error", r) && h("span", { class: "soft" }, ` ${t.text("error", r)}`)] },
+  { name: "reason", title: "Reason and flags", wide: true, cell: (t, r) => [t.text("reason", r) || t.text("flags", r), t.text("error", r) && h("span", { class: "soft" }, ` ${t.text("error", r)}`)] },
 ];
 const ROW = 34;
 
