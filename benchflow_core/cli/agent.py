@@ -63,11 +63,9 @@ agent.add_command(show)
 
 def _describe(loaded: Any) -> dict[str, Any]:
     spec = loaded.spec
-    names = (loaded.name, *loaded.aliases)
-    first = spec.name if spec.name in names else loaded.name
     return {
-        "name": first,
-        "aliases": sorted(name for name in names if name != first),
+        "name": loaded.called,
+        "aliases": sorted({loaded.name, *loaded.aliases} - {loaded.called}),
         "summary": spec.summary,
         "version": spec.version,
         "protocol": "ACP" if spec.prepare else "wrapper" if spec.wrap else "built in",

@@ -123,7 +123,7 @@ rollout_options = options(
         metavar="K=V",
         help="An option of the sandbox; repeatable.",
     ),
-    click.option("--sandbox-user", help="Run agents as this user of the box; it is made if missing."),
+    click.option("--sandbox-user", help="Run agents as this user of the box; it is made if missing. null: root."),
     click.option(
         "--sandbox-setup-timeout",
         type=float,

@@ -27,17 +27,19 @@ def skills(ctx: click.Context, word: str | None) -> None:
     if word:
         ctx.invoke(install, word=word, target=_PLACE, ref=None, force=False)
     else:
-        ctx.invoke(list_skills, folders=())
+        ctx.invoke(list_skills, folders=(), more=())
 
 
 @skills.command("list")
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False))
+@click.option("--dir", "more", multiple=True, type=click.Path(exists=True, file_okay=False), hidden=True)
 @click.pass_obj
-def list_skills(ui: Ui, folders: tuple[str, ...]) -> None:
+def list_skills(ui: Ui, folders: tuple[str, ...], more: tuple[str, ...]) -> None:
     """Skills in folders; without any, in the places agents look."""
     from benchflow_core.task.skillset import read_skills
 
-    places = [Path(f) for f in folders] or [Path(p).expanduser() for p in (_PLACE, "~/.claude/skills", "skills")]
+    named = (*folders, *more) or (_PLACE, "~/.claude/skills", "skills")
+    places = [Path(name).expanduser() for name in named]
     found = [skill for place in places if place.is_dir() for skill in read_skills(place)]
     rows = [[printable(s.name), printable(s.description), str(s.folder)] for s in found]
     value = [{"name": s.name, "description": s.description, "path": str(s.folder)} for s in found]

@@ -88,10 +88,7 @@ def _row(item: Item, config: EvaluationConfig) -> dict[str, Any]:
     }
     if plan is None:
         return row
-    roles = [
-        {"role": role.name, "agent": role.agent, "model": role.model or plan.agents[role.agent].spec.default_model}
-        for role in plan.roles.values()
-    ]
+    roles = [{"role": role.name, "agent": role.agent, "model": role.model} for role in plan.roles.values()]
     return row | {
         "digest": plan.digest,
         "roles": roles,
@@ -124,8 +121,7 @@ def _models(items: Sequence[Item], config: EvaluationConfig) -> list[tuple[str, 
     for item in items:
         for role in item.plan.roles.values() if item.plan and _asks_models(config) else ():
             spec = item.plan.agents[role.agent].spec if item.plan else None
-            model = role.model or (spec.default_model if spec else None)
-            if spec and spec.wires and model:
+            if spec and spec.wires and (model := role.model):
                 also = tuple(name for option in spec.auth if not option.native for name in option.env)
                 found[(model, tuple(spec.wires), also)] = None
     return list(found)

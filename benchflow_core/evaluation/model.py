@@ -41,13 +41,14 @@ _NOT_WRITTEN = ("source_provenance", "dataset", "arm", "max_user_rounds", "user_
 """What the core fills in itself, and what belongs to a user that is Python code."""
 TEXT_TABLES = ("agent_env", "agent_options", "sandbox_options", "gateway_options", "executor_options")
 """Name to text; YAML may also write a number, or true."""
-LISTS = ("prompts", "include_tasks", "exclude_tasks", "allow_env", "services")
+LISTS = ("prompts", "sandbox_locked_paths", "include_tasks", "exclude_tasks", "allow_env", "services")
 """Lists of text that may also be written as one text."""
 _SHORTER: Mapping[str, dict[str, Any]] = {
     **{name: {"type": "string"} for name in LISTS},
     "source": {"type": "string"},
     "state": {"type": "string"},
     "agent_idle_timeout": {"const": "none"},
+    "usage_tracking": {"type": "object", "properties": {"mode": {"enum": ["auto", "required", "off"]}}},
     "loop_strategy": {"type": "object", "properties": {"strategy": {"type": "string"}, "params": {"type": "object"}}},
 }
 """Other shapes that are accepted and written out before the model sees them."""
@@ -113,7 +114,7 @@ def job_schema() -> dict[str, Any]:
 
 
 def _type_of(schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: schema.pop(key) for key in ("type", "items", "$ref") if key in schema}
+    return {key: schema.pop(key) for key in ("type", "items", "enum", "$ref") if key in schema}
 
 
 @cache

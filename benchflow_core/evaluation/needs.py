@@ -72,8 +72,7 @@ def _providers_of(plan: Plan, host: Host) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for role in plan.roles.values():
         spec = plan.agents[role.agent].spec
-        model = role.model or spec.default_model
-        if spec.wires and model:
+        if spec.wires and (model := role.model):
             from benchflow_core.gateway import Models
 
             also = [name for option in spec.auth if not option.native for name in option.env]

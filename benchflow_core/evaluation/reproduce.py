@@ -96,6 +96,7 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
         sandbox=sandbox["name"],
         sandbox_options=sandbox["options"],
         sandbox_user=settings["sandbox_user"],
+        sandbox_locked_paths=settings.get("sandbox_locked_paths") or (),
         sandbox_setup_timeout=limits["setup"],
         agent_options=settings["agent_options"],
         agent_idle_timeout=limits["idle"],

@@ -147,6 +147,9 @@ def _shape(values: dict[str, Any], file: ConfigFile) -> None:
         values["state"] = read_state(values["state"])
     if values.get("agent_idle_timeout") in (0, "none", "0"):
         values["agent_idle_timeout"] = None
+    if isinstance(usage := values.get("usage_tracking"), dict):
+        file.refuse_unknown(usage, ("mode",), "usage_tracking")
+        values["usage_tracking"] = usage.get("mode", "auto")
     loop = values.get("loop_strategy")
     if isinstance(loop, dict):
         file.refuse_unknown(loop, ("strategy", "params"), "loop_strategy")

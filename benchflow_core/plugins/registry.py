@@ -36,6 +36,12 @@ class Loaded:
     inner: Loaded | None = None
     """What it wraps, for `wrapper/agent`."""
 
+    @property
+    def called(self) -> str:
+        """The one of its names that it wants to be listed by."""
+        wanted = getattr(self.spec, "name", "")
+        return wanted if wanted in (self.name, *self.aliases) else self.name
+
     def stamp(self) -> dict[str, str]:
         """For results."""
         return {"kind": self.kind, "name": self.name, "distribution": self.distribution, "version": self.version}

@@ -99,5 +99,5 @@ class RolloutDir:
         return self.root / "steps"
 
     def agent_log(self, agent: str) -> Path:
-        """The agent's stderr: hyphens become underscores."""
-        return self.agent / (re.sub(r"[^A-Za-z0-9_.]+", "_", agent) + ".txt")
+        """The agent's stderr: hyphens become underscores. A command given as an agent is a long name."""
+        return self.agent / (re.sub(r"[^A-Za-z0-9_.]+", "_", agent)[:100] + ".txt")

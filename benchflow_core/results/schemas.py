@@ -126,6 +126,7 @@ class Config(Shape):
     sandbox_options: dict[str, str]
     sandbox_user: str | None
     sandbox_setup_timeout: float
+    sandbox_locked_paths: list[str] = Field(default_factory=list)
     agent_env: dict[str, str] = Field(description="without variables whose name says secret")
     agent_options: dict[str, str]
     agent_idle_timeout_sec: float | None

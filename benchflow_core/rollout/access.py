@@ -10,7 +10,7 @@ from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.sandboxes import AccessView
 from benchflow_core.drive.outbox import outbox_folder
 from benchflow_core.drive.scenes import Role, Scene
-from benchflow_core.errors import CapabilityMissing
+from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
@@ -33,16 +33,23 @@ def oracle_roles(scenes: Sequence[Scene]) -> frozenset[str]:
     return frozenset(found)
 
 
-def limited_roles(roles: Mapping[str, Role], oracles: frozenset[str]) -> list[str]:
+def limited_roles(roles: Mapping[str, Role], oracles: frozenset[str], locked: Sequence[str]) -> list[str]:
     """Roles whose processes do not see everything as it is."""
-    return [name for name, role in roles.items() if role.read_only or (oracles and name not in oracles)]
+    return [name for name, role in roles.items() if locked or role.read_only or (oracles and name not in oracles)]
 
 
 def check_access(
-    roles: Mapping[str, Role], oracles: frozenset[str], sandbox: Loaded, capabilities: frozenset[str]
+    roles: Mapping[str, Role],
+    oracles: frozenset[str],
+    locked: Sequence[str],
+    sandbox: Loaded,
+    capabilities: frozenset[str],
 ) -> list[str]:
     """Refuse what the sandbox cannot enforce; say what was granted."""
-    limited = limited_roles(roles, oracles)
+    for path in locked:
+        if not path.startswith("/") or ".." in path.split("/") or not path.strip("/"):
+            raise ConfigurationError(f"sandbox_locked_paths: '{path}' is no absolute path below the box's root.")
+    limited = limited_roles(roles, oracles, locked)
     if limited and Capability.ACCESS_VIEW not in capabilities:
         raise CapabilityMissing(
             f"sandbox '{sandbox.name}' cannot enforce what role '{limited[0]}' may read and write.",
@@ -53,7 +60,8 @@ def check_access(
 
 def role_view(rollout: Rollout, role: Role) -> AccessView | None:
     """The limits of a role's processes."""
-    hidden: tuple[str, ...] = (SOLUTION,) if rollout.plan.oracles and role.name not in rollout.plan.oracles else ()
+    hidden = tuple(rollout.config.sandbox_locked_paths)
+    hidden += (SOLUTION,) if rollout.plan.oracles and role.name not in rollout.plan.oracles else ()
     if Capability.ACCESS_VIEW in rollout.plan.capabilities:
         hidden += tuple(role_home(rollout, other) for other in rollout.plan.skills.by_role if other != role.name)
     if not role.read_only:

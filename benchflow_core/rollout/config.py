@@ -30,6 +30,8 @@ class RolloutSettings:
     sandbox_user: str | None = None
     """The user agents run as; none: the task's, else the image's."""
     sandbox_setup_timeout: float = 120.0
+    sandbox_locked_paths: Sequence[str] = ()
+    """Paths in the box that no agent can look into, beside those that are closed to them anyway."""
     agent: str | None = None
     model: str | None = None
     reasoning_effort: str | None = None

@@ -31,8 +31,7 @@ async def failed_credentials(host: Host, planned: Iterable[tuple[Plan, RolloutCo
         use = replace(gateway_use(config, plan.task.path.name), record=False, max_tokens=None, max_cost_usd=None)
         for role in plan.roles.values():
             spec = plan.agents[role.agent].spec
-            model = role.model or spec.default_model
-            if spec.wires and model:
+            if spec.wires and (model := role.model):
                 also = tuple(name for option in spec.auth if not option.native for name in option.env)
                 key = (model, spec.wires, also, use.gateway, tuple(sorted(use.options.items())))
                 wanted[key] = {"model": model, "wires": spec.wires, "also": also, "use": use}

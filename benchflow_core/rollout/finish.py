@@ -9,7 +9,7 @@ from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.common import Usage
 from benchflow_core.results.clock import now
-from benchflow_core.results.files import write_json, write_jsonl
+from benchflow_core.results.files import write_bytes, write_json, write_jsonl
 from benchflow_core.results.redact import secret_names
 from benchflow_core.rollout.lock import lock_of
 from benchflow_core.rollout.result import RolloutResult
@@ -65,6 +65,7 @@ def write_config(rollout: Rollout) -> None:
         "sandbox_options": dict(config.sandbox_options),
         "sandbox_user": config.sandbox_user,
         "sandbox_setup_timeout": config.sandbox_setup_timeout,
+        "sandbox_locked_paths": list(config.sandbox_locked_paths),
         "agent_env": {k: v for k, v in config.agent_env.items() if k not in hidden},
         "agent_options": dict(config.agent_options),
         "agent_idle_timeout_sec": config.agent_idle_timeout,
@@ -133,9 +134,22 @@ def write_result(rollout: Rollout, seconds: float) -> None:
         },
     )
     write_json(folder.lock, _clean(rollout, lock_of(rollout)))
+    _write_agent_files(rollout)
     write_json(folder.result, value)
     record.tell(ev.RolloutFinished, rollout=rollout, result=value)
     rollout.models.forget()
+
+
+def _write_agent_files(rollout: Rollout) -> None:
+    """What readers of older results look for: what was installed, and a log of each agent although it said nothing."""
+    folder, lines = rollout.record.dir, []
+    for name, agent in rollout.plan.agents.items():
+        lines.append(f"{name} ({agent.distribution} {agent.version})" if agent.distribution else name)
+        lines += [f"  {layer.key} in {layer.prefix}" for layer in agent.spec.layers] or ["  nothing to install"]
+        if not folder.agent_log(name).exists():
+            write_bytes(folder.agent_log(name), b"")
+    if not (told := folder.agent / "install-stdout.txt").is_dir():  # the agent's own logs lie here too, as it left them
+        write_bytes(told, _clean(rollout, "\n".join([*lines, ""])).encode())
 
 
 def _note_load(rollout: Rollout) -> None:

@@ -67,6 +67,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
         "settings": {
             "agent_options": dict(config.agent_options),
             "sandbox_user": config.sandbox_user,
+            "sandbox_locked_paths": list(config.sandbox_locked_paths),
             "permissions": config.permissions,
             "auth": config.auth,
             "gateway": config.gateway,

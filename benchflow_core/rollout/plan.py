@@ -20,6 +20,7 @@ from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
+from benchflow_core.rollout.defaults import default_agent, with_models
 from benchflow_core.rollout.login import native_option
 from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 from benchflow_core.rollout.models import gateway_use
@@ -133,7 +134,8 @@ def make_plan(
     """
     task, digest = loaded or (load_task(config.task_path), None)
     _refuse_host_vars(task, config.allow_env, env)
-    scenes = task_scenes(task, config) or config.effective_scenes(lambda: _default_agent(plugins))
+    unnamed: list[str] = []
+    scenes = task_scenes(task, config) or config.effective_scenes(lambda: default_agent(plugins, unnamed))
     steps = compile_scenes_to_steps(scenes)
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
@@ -141,6 +143,7 @@ def make_plan(
     if skills.generated:
         scenes = self_generating(scenes, task)
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
+    roles, defaults = with_models(roles, agents, native=config.auth == "native")
     sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
     _refuse_without_credentials(sandbox, env)
     capabilities = sandbox_capabilities(sandbox)
@@ -148,6 +151,8 @@ def make_plan(
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
     notices = [
         *([config.dataset["warning"]] if config.dataset and "warning" in config.dataset else []),
+        *(f"no agent was named: '{name}' is taken (-a names another)" for name in unnamed),
+        *defaults,
         *task.notices,
         *(f"sandbox '{sandbox.name}' lacks {c}, which the task would like ({why})" for c, why in wishes.items()),
     ]
@@ -160,10 +165,14 @@ def make_plan(
         if config.usage_tracking == "required":
             _refuse_uncounted(name, agent, native=config.auth == "native")
     oracles = oracle_roles(scenes) if task.solution else frozenset()
-    notices += check_access(roles, oracles, sandbox, capabilities)
-    if config.user is not None and (config.scenes or config.prompts or config.driver):
+    notices += check_access(roles, oracles, config.sandbox_locked_paths, sandbox, capabilities)
+    own = compile_scenes_to_steps(config.scenes)
+    told = len(own) > 1 or any(step.prompt is not None or len(step.roles) > 1 for step in own)
+    if config.user is not None and (told or config.prompts or config.driver):
         raise ConfigurationError(
-            "a simulated user decides the prompts itself; scenes, prompts or a driver cannot be given beside it."
+            "a simulated user decides the prompts itself; scenes of several turns or roles, prompts or a driver cannot "
+            "be given beside it.",
+            remedy="Scene.single(agent=…, model=…) says whom it talks to.",
         )
     refuse_user(config.user, config.max_user_rounds)
     driver = plugins.get("driver", driver_word(config.driver)[0]) if config.driver else _default_driver(plugins)
@@ -177,6 +186,15 @@ def make_plan(
     verifiers = {s.method: _find_verifier(s.method, plugins) for s in settings} if config.verify else {}
     use = gateway_use(config, task.path.name)
     _refuse_judge(settings, verifiers, plugins, env, use)
+    try:
+        routes = _routes(roles, agents, plugins, env, use, native=config.auth == "native")
+    except ConfigurationError as error:
+        if unnamed:
+            raise ConfigurationError(
+                f"no agent was named, and '{unnamed[0]}' cannot be taken: {error.message}",
+                remedy=" ".join(filter(None, ["Add -a NAME (bench agent list), or:", error.remedy])),
+            ) from error
+        raise
     plan = Plan(
         task=task,
         digest=digest or task_digest(task.path),
@@ -187,7 +205,7 @@ def make_plan(
         adapter=adapter_of(task.path),
         sandbox=sandbox,
         capabilities=capabilities,
-        routes=_routes(roles, agents, plugins, env, use, native=config.auth == "native"),
+        routes=routes,
         verifiers=verifiers,
         isolation=isolation,
         skills=skills,
@@ -318,17 +336,6 @@ def _roles(scenes: Sequence[Any], config: RolloutConfig) -> dict[str, Role]:
     return roles
 
 
-def _default_agent(plugins: Registry) -> str:
-    ranked = sorted(
-        (a for a in plugins.all("agent") if a.spec.default_rank is not None), key=lambda a: a.spec.default_rank
-    )
-    if not ranked:
-        raise ConfigurationError(
-            "no agent was named.", remedy="Add -a NAME; bench agent list shows the installed ones."
-        )
-    return ranked[0].name
-
-
 def _default_driver(plugins: Registry) -> Loaded:
     defaults = [d for d in plugins.all("driver") if d.spec.default]
     if len(defaults) != 1:
@@ -355,14 +362,13 @@ def _routes(
         if native and spec.wires:
             native_option(role.agent, spec, env)
             continue
-        model = role.model or spec.default_model
-        if spec.wires and model is None:
+        if spec.wires and role.model is None:
             raise ConfigurationError(f"agent '{role.agent}' needs a model.", remedy="Add -m MODEL.")
-        if spec.wires and model:
+        if spec.wires and role.model:
             from benchflow_core.gateway import Models
 
             also = [name for option in spec.auth if not option.native for name in option.env]
-            found[role.name] = Models(plugins, env, Path).plan(model, spec.wires, also=also, use=use)
+            found[role.name] = Models(plugins, env, Path).plan(role.model, spec.wires, also=also, use=use)
     return found
 
 

@@ -47,7 +47,8 @@ def hide_secrets(rollout: Rollout) -> None:
 def start_request(rollout: Rollout) -> StartRequest:
     env, plan = rollout.plan.task.environment, rollout.plan
     # Other drivers than the one that is used by itself may narrow what a role sees as they go.
-    views = bool(limited_roles(plan.roles, plan.oracles)) or not plan.driver.spec.default
+    limited = limited_roles(plan.roles, plan.oracles, rollout.config.sandbox_locked_paths)
+    views = bool(limited) or not plan.driver.spec.default
     return StartRequest(
         name=f"{rollout.job}/{rollout.name}",
         env=resolve_env(env.env, rollout.host_vars, where="environment.env"),

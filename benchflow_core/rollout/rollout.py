@@ -14,6 +14,7 @@ from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
+from benchflow_core.drive.scenes import Role
 from benchflow_core.drive.users import Patience, play_user
 from benchflow_core.errors import (
     AgentError,
@@ -262,8 +263,9 @@ class Rollout:
         """Open the session of the first role."""
         await self.connect_as(next(iter(self.plan.roles)))
 
-    async def connect_as(self, role: str, view: AccessView | None = None) -> None:
+    async def connect_as(self, role: str | Role, view: AccessView | None = None) -> None:
         """Open a role's session, if it is not open. `view`: narrower than the role's own."""
+        role = role if isinstance(role, str) else role.name
         if view is not None and role in self._live and self._live[role].view != view:
             await self._live.pop(role).close()
         if role not in self._live:

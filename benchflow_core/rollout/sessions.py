@@ -114,7 +114,7 @@ async def _open(rollout: Rollout, live: LiveSession) -> None:
     await _write_files(rollout.sandbox, launch.files, context.user)
     login = await rollout.logins.bring(live.agent.name, spec, context) if context.auth else {}
     for companion in launch.companions:
-        log = rollout.record.dir.agent_log(f"{live.agent.name}-{companion.name}")
+        log = rollout.record.dir.agent_log(f"{role.agent}-{companion.name}")
         live.companions.append(await start_companion(rollout.sandbox, companion, context, log))
     env = {**login, **context.env, **launch.env}
     rollout.record.event("agent_launch", {"argv": list(launch.argv), "env": sorted(env), "files": sorted(launch.files)})
@@ -128,7 +128,6 @@ async def _open(rollout: Rollout, live: LiveSession) -> None:
 
 async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContext:
     config = rollout.config
-    model = role.model or spec.default_model
     native = config.auth == "native" and spec.wires
     network = (rollout.step.agent_network if rollout.step else None) or rollout.plan.task.agent_network
     home = role_home(rollout, role.name)
@@ -138,8 +137,8 @@ async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContex
         user=rollout.agent_user or "root",
         prefix=spec.layers[0].prefix if spec.layers else None,
         runtimes=rollout.image.runtimes,
-        model=model,
-        endpoint=await rollout.models.for_agent(role.name, spec, model),
+        model=role.model,
+        endpoint=await rollout.models.for_agent(role.name, spec, role.model),
         role=role.name,
         effort=role.reasoning_effort,
         env={"HOME": home, **rollout.worlds.agent_env(), **config.agent_env, **role.env},
@@ -178,7 +177,7 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
         effort=context.effort,
         load_session=rollout.loads.get(live.role.name),
         auth_method=context.auth.acp_method if context.auth else None,
-        stderr_log=rollout.record.dir.agent_log(live.agent.name),
+        stderr_log=rollout.record.dir.agent_log(live.role.agent),
         handshake_timeout=live.agent.spec.handshake_timeout,
         idle_timeout=idle if idle is not None else rollout.config.agent_idle_timeout,
         session_meta=launch.session_meta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.rollout import Rollout, RolloutConfig, RolloutResult
@@ -49,6 +49,9 @@ class RuntimeConfig:
     context_root: str | None = None
     pre_agent_hooks: Sequence[Callable[[Any], Awaitable[None]]] = ()
     allow_substitute: bool = False
+    skills_dir: str | None = None
+    skill_mode: Literal["no-skill", "with-skill", "self-gen"] | None = None
+    usage_tracking: Literal["auto", "required", "off"] = "auto"
 
 
 class Runtime:
@@ -64,15 +67,7 @@ class Runtime:
             agent=self.agent.name,
             model=self.agent.model,
             reasoning_effort=self.agent.reasoning_effort,
-            sandbox_user=self.config.sandbox_user,
-            sandbox_setup_timeout=self.config.sandbox_setup_timeout,
-            timeout=self.config.timeout,
-            jobs_dir=Path(self.config.jobs_dir),
-            rollout_name=self.config.rollout_name,
-            base_image_override=self.config.base_image_override,
-            context_root=self.config.context_root,
-            pre_agent_hooks=self.config.pre_agent_hooks,
-            allow_substitute=self.config.allow_substitute,
+            **vars(self.config),
         )
 
     async def execute(self) -> RolloutResult:

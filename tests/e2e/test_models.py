@@ -47,6 +47,8 @@ def test_what_is_missing_is_said_before_anything_starts(bench, examples, somebod
     task = examples / "hello-file"
     none = bench("eval", "create", "-t", task, "-a", "somebodys", more=somebodys)
     assert none.code == 1 and "needs a model" in none.err
+    nobody = bench("eval", "create", "-t", task, more={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""})
+    assert nobody.code == 1 and "no agent was named, and '" in nobody.err and "Add -a NAME" in nobody.err
     keyless = {k: v for k, v in somebodys.items() if k != "OPENAI_API_KEY"}
     missing = bench("eval", "create", "-t", task, "-a", "somebodys", "-m", "openai/m", more=keyless)
     assert missing.code == 1 and "OPENAI_API_KEY" in missing.err

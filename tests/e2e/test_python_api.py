@@ -154,3 +154,32 @@ async def test_a_failure_without_words_has_its_name(name, task):
 
     result = await bf.run(bf.RolloutConfig(task, agent=name("nop"), pre_agent_hooks=[hook]))
     assert (result.error, result.error_info["retryable"]) == ("TimeoutError.", True)
+
+
+def test_the_adapter_of_a_folder(task, tmp_path):
+    from benchflow.adapters.inbound import HarborAdapter, InboundTask, detect_adapter
+
+    from benchflow_core.errors import TaskError
+
+    adapter = detect_adapter(task)
+    assert isinstance(adapter, HarborAdapter) and adapter.spec.signature == "task.toml"
+    loaded = adapter.from_task_dir(str(task))
+    assert isinstance(loaded, InboundTask) and loaded.instruction == (task / "instruction.md").read_text()
+    (tmp_path / "own/verifier").mkdir(parents=True)
+    (tmp_path / "own/task.md").write_text("---\nschema_version: '1.3'\n---\nDo it.\n")
+    (tmp_path / "own/verifier/test.sh").write_text("true\n")
+    assert not isinstance(detect_adapter(tmp_path / "own"), HarborAdapter)
+    with pytest.raises(TaskError, match="not 'harbor'"):
+        HarborAdapter().from_task_dir(tmp_path / "own")
+    with pytest.raises(TaskError, match="is not a task"):
+        detect_adapter(tmp_path)
+
+
+def test_runtime_settings_reach_the_rollout(task, tmp_path):
+    import benchflow as bf
+
+    given = {"skills_dir": "skills", "skill_mode": "with-skill", "usage_tracking": "off", "sandbox_user": "agent"}
+    runtime = bf.Runtime(bf.Environment.from_task(task), bf.Agent("a"), bf.RuntimeConfig(**given, jobs_dir="out"))
+    made = runtime.rollout_config()
+    assert {key: getattr(made, key) for key in given} == given and made.jobs_dir == Path("out")
+    assert bf.Sandbox.__name__ == "Sandbox" and bf.Task.__name__ == "Task"

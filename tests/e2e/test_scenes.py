@@ -33,7 +33,7 @@ def clean(tmp_path, monkeypatch):
 
 @pytest.fixture
 def play(examples, name, tmp_path):
-    async def run(roles, turns, *, limits=None, sandbox="local", **scene):
+    async def run(roles, turns, *, limits=None, sandbox="local", settings=None, **scene):
         available = registry().get("sandbox", name(sandbox)).spec.available()
         if not available.ok:
             pytest.skip(f"no {sandbox} sandbox here: {available.reason}")
@@ -44,6 +44,7 @@ def play(examples, name, tmp_path):
             jobs_dir=tmp_path / "jobs",
             sandbox=name(sandbox),
             scenes=[Scene("together", who, turns, **scene)],
+            **(settings or {}),
         )
         rollout = await Rollout.create(config)
         result = await rollout.run()
@@ -224,3 +225,21 @@ async def test_a_message_can_end_a_scene_early(play):
 async def test_a_scene_that_nobody_could_end_is_refused(play):
     with pytest.raises(ConfigurationError, match="stop_when, which needs a text and roles that take turns"):
         await play({"coder": script("true")}, [Turn("coder")], stop_when="LGTM")
+
+
+@pytest.mark.parametrize("sandbox", ON_BOTH)
+async def test_locked_paths_are_shut_for_agents_and_open_for_the_verifier(play, sandbox):
+    """`sandbox_locked_paths` of the older configs."""
+    look = "cat /app/name.txt; ls /app; echo looked"
+    roles = {"solver": script(look + "; echo 'Hello, Ada!' > /app/hello.txt")}
+    locked = {"sandbox_locked_paths": ["/app/name.txt"]}
+    result, events = await play(roles, [Turn("solver")], sandbox=sandbox, settings=locked)
+    assert result.rewards == {"reward": 1.0}, result.error
+    said = output(events, "solver")
+    assert "looked" in said and "Ada" not in said.replace("Hello, Ada", "")
+
+
+@pytest.mark.parametrize("path", ["secret", "/", "/app/../etc"])
+async def test_a_locked_path_is_an_absolute_one(play, path):
+    with pytest.raises(ConfigurationError, match="no absolute path below the box's root"):
+        await play({"solver": script("true")}, [Turn("solver")], settings={"sandbox_locked_paths": [path]})

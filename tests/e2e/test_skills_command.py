@@ -32,6 +32,7 @@ def test_install_and_list(bench, repository, tmp_path):
     assert bench("skills", "list", "--json").json == [
         {"name": "greeting", "description": "How to greet.", "path": str(place)}
     ]
+    assert bench("skills", "list", "--dir", place.parent, "--json").json == bench("skills", "list", "--json").json
     again = bench("skills", "--install", f"{repository}@greeting")
     assert again.code == 1 and "exists already" in again.err and "--force" in again.err
     assert "How to greet." in bench("skills").out

@@ -139,6 +139,23 @@ def test_a_job_file_with_a_source(bench, name, repository, tmp_path):
     assert wrong.code == 1 and "unknown field 'agnet', did you mean 'agent'?" in wrong.err
 
 
+@pytest.mark.parametrize("benchmark", ["harvey-lab", "programbench"])
+def test_the_configs_of_adapted_benchmarks(bench, name, repository, git, tmp_path, examples, benchmark):
+    """As they lie in this repository, with their tasks in GitHub's place; only who plays is another."""
+    work = tmp_path / "converted"
+    shutil.copytree(examples / "hello-file", work / "datasets" / benchmark / "tasks" / "one")
+    git("init", "-q", "-b", "main", cwd=work)
+    git("add", "-A", cwd=work)
+    git("commit", "-qm", "tasks", cwd=work)
+    git("clone", "-q", "--bare", str(work), str(tmp_path / "mirror/benchflow-ai/benchmarks"), cwd=tmp_path)
+    config = examples.parents[1] / "benchmarks" / benchmark / f"{benchmark}-gemini-flash-lite.yaml"
+    done = bench("eval", "create", "--config", config, "-a", name("oracle"), "--json")
+    assert done.code == 0 and (done.json["passed"], done.json["total"]) == (1, 1), done.err
+    assert done.json["source_provenance"]["path"] == f"datasets/{benchmark}/tasks"
+    asked = config.read_text()
+    assert "agent: gemini" in asked and "environment: docker" in asked and "concurrency: 4" in asked
+
+
 def test_the_python_of_the_documents(bench, name, repository, tmp_path, env, monkeypatch):
     for key in ("HOME", "BENCHFLOW_CACHE"):
         monkeypatch.setenv(key, env[key])
@@ -232,12 +249,13 @@ def test_a_cell_of_the_documents_matrix(bench, name, repository, result_of, tmp_
     ]
     flags = ["--usage-tracking", "required", "--agent-idle-timeout", "none", "--agent-env", "LLM_CACHING_PROMPT=false"]
     cell = ["--model", "gemini-3.5-flash", "--skill-mode", "no-skill", "--jobs-dir", "jobs/gemini-noskill"]
-    done = bench("eval", "create", *common, *flags, *cell)
+    done = bench("eval", "create", *common, *flags, *cell, "--sandbox-user", "null")
     assert done.code == 0, done.err
     result = result_of(tmp_path / "jobs" / "gemini-noskill")
     config = json.loads((result["dir"] / "config.json").read_text())
     assert result["skill_mode"] == "no-skill" and result["model"] == "gemini-3.5-flash"
     assert config["agent_idle_timeout_sec"] is None and config["agent_env"] == {"LLM_CACHING_PROMPT": "false"}
+    assert config["sandbox_user"] == "root", "null, in the older words"
 
 
 def test_two_commands_at_once_share_a_cache(command, env, repository, tmp_path, name):

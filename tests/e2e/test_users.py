@@ -238,9 +238,13 @@ async def test_what_cannot_be_a_user_is_refused_before_anything_starts(play, tmp
     assert not (tmp_path / "jobs").exists()
 
 
-async def test_a_user_beside_scenes_is_refused(play, name):
-    with pytest.raises(ConfigurationError, match="simulated user decides the prompts itself"):
-        await play(PassthroughUser(), "true", scenes=[Scene.single(agent=name("scripted"))])
+async def test_a_scene_may_say_whom_the_user_talks_to_and_nothing_more(play, name):
+    script = {"script": json.dumps({"otherwise": [{"run": GREET}]})}
+    result, _ = await play(PassthroughUser(), "true", scenes=[Scene.single(agent=name("scripted"), options=script)])
+    assert result.rewards == {"reward": 1.0}, result.error
+    for prompts in (["x"], [None, None]):
+        with pytest.raises(ConfigurationError, match="simulated user decides the prompts itself"):
+            await play(PassthroughUser(), "true", scenes=[Scene.single(agent=name("scripted"), prompts=prompts)])
 
 
 async def test_a_model_can_be_the_user(examples, name, tmp_path, local_model, monkeypatch):

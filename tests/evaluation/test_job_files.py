@@ -130,6 +130,8 @@ def test_shorter_ways_to_write_a_thing(read, monkeypatch):
     assert config.agent_env == {"A": "1", "B": "false", "C": "l9", "D": "d", "E": "9"}
     assert read("tasks_dir: x\nloop_strategy: {strategy: s, params: {k: 2}}\n").config.driver_params == {"k": 2}
     assert read("tasks_dir: x\nloop_strategy: single-shot\n").config.driver == "single-shot"
+    assert read("tasks_dir: x\nusage_tracking: {mode: required}\n").config.usage_tracking == "required"
+    assert read("tasks_dir: x\nsandbox_locked_paths: /secret\n").config.sandbox_locked_paths == ["/secret"]
 
 
 def test_options_win_over_overrides_and_those_over_the_file(read):

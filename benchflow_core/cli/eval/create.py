@@ -182,6 +182,8 @@ def settings(ctx: click.Context) -> dict[str, Any]:
         given["prompts"] = list(given["prompts"])
     if "agent_idle_timeout" in given:
         given["agent_idle_timeout"] = _seconds(given["agent_idle_timeout"])
+    if given.get("sandbox_user") == "null":
+        given["sandbox_user"] = "root"  # the older word
     for mode in given.get("skill_mode", ()):
         if mode not in _SKILL_MODES:
             raise UsageError(f"--skill-mode '{mode}': expected one of {', '.join(_SKILL_MODES)}.")

@@ -30,6 +30,8 @@ def benchflow_agent() -> AgentSpec:
             AuthOption("oauth-token", env=("CLAUDE_CODE_OAUTH_TOKEN",), native=True),
             AuthOption("host-login", files={"~/.claude/.credentials.json": ".claude/.credentials.json"}, native=True),
         ),
+        default_rank=10,
+        default_model="anthropic/claude-haiku-4-5-20251001",
         effort_option="effort",
         skill_paths=("~/.claude/skills",),
         skill_call=skill_call,

@@ -23,6 +23,7 @@ _PROVIDERS = {"messages": "anthropic", "responses": "openai", "gemini": "google"
 def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary=f"Harvey LAB's own agent loop {VERSION}: its tools, its system prompt, its skills",
+        name="harvey-lab-harness",
         prepare=prepare,
         layers=layers(_RELEASE.encode()),
         wires=("messages", "responses", "gemini"),

@@ -34,6 +34,7 @@ def benchflow_agent() -> AgentSpec:
         layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/pi": _PI.encode()}),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(AuthOption("host-login", files={"~/.pi/agent/auth.json": ".pi/agent/auth.json"}, native=True),),
+        default_model="anthropic/claude-haiku-4-5-20251001",
         mcp="",
         skill_paths=("~/.pi/agent/skills", "~/.agents/skills"),
         errors_are_silent=True,

@@ -1,0 +1,41 @@
+"""Who runs, and on which model, where the user named none: as plugins rank themselves, and always said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from benchflow_core.drive.scenes import Role
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.plugins import Loaded, Registry
+
+__all__ = ["default_agent", "with_models"]
+
+
+def with_models(
+    roles: Mapping[str, Role], agents: Mapping[str, Loaded], *, native: bool
+) -> tuple[dict[str, Role], list[str]]:
+    """A role without a model has its agent's own, which is then said and recorded like one that was named.
+
+    With a login of the host's, the agent's program takes what that login has.
+    """
+    settled, notices = dict(roles), []
+    for name, role in roles.items():
+        default = agents[role.agent].spec.default_model
+        if role.model is None and default is not None and not native:
+            settled[name] = replace(role, model=default)
+            notices.append(f"no model was named for '{role.agent}': {default} is taken (-m names another)")
+    return settled, list(dict.fromkeys(notices))
+
+
+def default_agent(plugins: Registry, taken: list[str]) -> str:
+    """The best-ranked; it is noted in `taken`, because the user did not name it."""
+    ranked = sorted(
+        (a for a in plugins.all("agent") if a.spec.default_rank is not None), key=lambda a: a.spec.default_rank
+    )
+    if not ranked:
+        raise ConfigurationError(
+            "no agent was named.", remedy="Add -a NAME; bench agent list shows the installed ones."
+        )
+    taken.append(ranked[0].called)
+    return ranked[0].called

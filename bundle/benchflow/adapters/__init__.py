@@ -1,0 +1,1 @@
+"""Task formats of other projects."""
