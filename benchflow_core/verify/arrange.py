@@ -11,11 +11,13 @@ from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.verify import texts
 from benchflow_core.verify.boxes import Ready
 from benchflow_core.verify.capture import Captured
-from benchflow_core.verify.contents import put_text, read_text
+from benchflow_core.verify.contents import put_text, read_bytes, read_text
 from benchflow_core.verify.findings import Finding
+from benchflow_core.verify.gitconfig import harmless_git_config
 from benchflow_core.verify.ground import ACCOUNTS, name_of
 from benchflow_core.verify.guards import Knowledge, concerns_python, guard_line, lay_out
-from benchflow_core.verify.ready import find_places, make_ready, relink
+from benchflow_core.verify.logins import without_power
+from benchflow_core.verify.ready import escaped, find_places, make_ready, relink
 from benchflow_core.verify.repositories import SYSTEM_CONFIG, user_configs
 from benchflow_core.verify.shadows import LIBRARY_FOLDERS, shadowing
 
@@ -25,11 +27,13 @@ __all__ = ["arrange"]
 async def arrange(state: Captured, ready: Ready, *, network: bool) -> None:
     """Everything that has to be done in the box; `network`: can it reach anything outside?"""
     box, plan = ready.box, state.plan
-    orders = [*(f"plain {path}" for path in plan.setuid), *(f"bare {path}" for path in plan.executables)]
-    orders += [f"remove {path}" for path in await _shadowing(state, box, ready.findings)]
+    kinds = (("plain", plan.setuid), ("bare", plan.executables), ("closed", plan.opened))
+    orders = [f"{what} {escaped(path)}" for what, paths in kinds for path in paths]
+    orders += [f"remove {escaped(path)}" for path in await _shadowing(state, box, ready.findings)]
     await _write_back(state, box, ready.findings, network=network)
+    git = await _git_configs(state, box, ready.findings, orders)
     images = await _image_configs(state, box)
-    orders += await _our_folder(state, ready, images)
+    orders += await _our_folder(state, ready, images, git)
     await make_ready(box, (state.ground.logs,), ready.workdir, orders)
     if plan.relink:
         ready.findings += await relink(box, {change.path for change in plan.agents})
@@ -40,7 +44,7 @@ async def _shadowing(state: Captured, box: Sandbox, findings: list[Finding]) -> 
     plan, hidden = state.plan, []
     agents = {change.path for change in plan.agents}
     kinds = (
-        ("shadowing-command", plan.commands, state.ground.command_folders(), True),
+        ("shadowing-command", plan.commands, state.ground.command_folders, True),
         ("shadowing-library", plan.libraries, LIBRARY_FOLDERS, False),
     )
     for code, candidates, folders, ordered in kinds:
@@ -67,6 +71,8 @@ async def _write_back(state: Captured, box: Sandbox, findings: list[Finding], *,
         before = (await read_text(box, path) or "").splitlines()
         if new := [line for line in lines if line not in before]:
             await put_text(box, path, "".join(f"{line}\n" for line in (*before, *new)))
+    for path, text in found.logins.items():
+        await put_text(box, path, without_power(text, await read_text(box, path) or "", found.effect))
     if found.hosts is not None:
         image = await read_text(box, "/etc/hosts") or ""
         text, left_out = texts.harmless_hosts(found.hosts, image) if network else (found.hosts, [])
@@ -74,14 +80,41 @@ async def _write_back(state: Captured, box: Sandbox, findings: list[Finding], *,
         why = "public names are looked up outside the box"
         findings += [Finding("tool-config", f"/etc/hosts: {name}", "set-aside", why) for name in left_out]
     if found.accounts is not None:
-        image, own = await read_text(box, ACCOUNTS) or "", {"root", state.ground.user}
-        text, changed = texts.harmless_accounts(found.accounts, image, own)
+        image, ground = await read_text(box, ACCOUNTS) or "", state.ground
+        asked = ground.author.instruction_names
+        text, changed = texts.harmless_accounts(
+            found.accounts, image, lambda name: name in ("root", ground.user) or not asked(name)
+        )
         await put_text(box, ACCOUNTS, text)
-        why = "the verifier's own account has the image's home and shell"
+        why = "an account of the image's, or one with root's rights, that nobody asked for"
         findings += [Finding("tool-config", f"{ACCOUNTS}: {name}", "put-back", why) for name in changed]
-    for path, text in found.git.items():
-        if path not in _steered(state):
+    for path, source in state.provided.items():
+        if await read_bytes(box, path) != source.read_bytes():
+            await box.upload(source, path)
+
+
+async def _git_configs(state: Captured, box: Sandbox, findings: list[Finding], orders: list[str]) -> dict[str, str]:
+    """Without the keys that have power; read where no process of the agent's can change them meanwhile.
+
+    Returns those that git is told to read elsewhere.
+    """
+    elsewhere: dict[str, str] = {}
+    for path in state.plan.git_configs:
+        config = await read_text(box, path)
+        if config is None:
+            orders.append(f"remove {escaped(path)}")
+            findings.append(Finding("git-config", path, "set-aside", "there is too much of it to be read"))
+            continue
+        text, left_out = harmless_git_config(config, state.ground.author.says)
+        if not left_out:
+            continue
+        why = f"{', '.join(sorted(set(left_out)))} would run programs or lead elsewhere in the verifier's git"
+        findings.append(Finding("git-config", path, "disarmed", why))
+        if path in _steered(state):
+            elsewhere[path] = text
+        else:
             await put_text(box, path, text)
+    return elsewhere
 
 
 async def _image_configs(state: Captured, box: Sandbox) -> dict[str, str]:
@@ -93,11 +126,10 @@ async def _image_configs(state: Captured, box: Sandbox) -> dict[str, str]:
     return images
 
 
-async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str]) -> list[str]:
+async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], git: Mapping[str, str]) -> list[str]:
     """Upload what the verifier's tools read in place of the agent's configuration; returns what is left to do there."""
     plan, found = state.plan, state.texts
     guarded = concerns_python(plan.agents) or bool(found.editable)
-    git = {path: text for path, text in found.git.items() if path in _steered(state)}
     if not (guarded or plan.env or git):
         return []
     folder = f"/tmp/.benchflow-{secrets.token_hex(8)}"

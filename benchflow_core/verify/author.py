@@ -16,12 +16,20 @@ _INSTALL = re.compile(r"\b(?:(?:pip[0-9.]*|pipx|uv\s+pip|uv\s+tool)\s+install|(?
 _WITH = re.compile(r"\s(?:--with|-w|--from)[\s=]+(\S+)")
 _BACKGROUND = re.compile(
     r"\bpopen\(|\bnohup\b|\bcreate_subprocess_|[^&]&\s*$|\bserve_forever\b|--?daemon|\bctl\w*\s+.*\bstart\b"
+    r"|(?:\s|\d>&\d\s*)&\s+\w+=\$!|\s&\s*(?:[)}]|(?:sleep|wait|disown|until|while|for|trap)\b)"
+    r"|\.listen\(|\.bind\(\(|\bhttpserver\(|\bcreate_server\(|\bstart_server\(|\bmultiprocessing\b|\buvicorn\.run\("
     r"|\bservice\s+\S+\s+(?:re)?start\b|\bsystemctl\s+(?:re)?start\b",
     re.MULTILINE,
 )
 _SYSTEM_INSTALL = re.compile(r"\b(?:apt-get|apt|apk|yum|dnf|microdnf|zypper)\s[^\n;&|]*(?:install|add)\b([^\n;&|]*)")
 _SOURCE = re.compile(r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:source|\.)[ \t]+([^\s;&|)]+)", re.MULTILINE)
 _LOGIN = re.compile(r"\b(?:bash|sh|zsh|ksh)\s+(?:-\w+\s+)*-\w*[li]|--login\b|\bsu\s+(?:-\s|-l\b|--login)|\bsudo\s+-i")
+_WRITTEN = re.compile(
+    r"(?:>{1,2}|\btee(?:\s+-a)?|\s-o)\s*[\"']?(/[^\s\"';&|)<>]+)"
+    r"|\b(?:cp|mv|install|ln)\s[^\n;&|]*?\s[\"']?(/[^\s\"';&|)<>]+)[\"']?\s*(?:$|[;&|\n)])",
+    re.MULTILINE,
+)
+_PATH = re.compile(r"\bPATH=([^\s;&|]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 """What pytest brings along: whoever installs pytest means these too."""
@@ -40,8 +48,20 @@ class AuthorText:
     def tests_use(self, word: str) -> bool:
         return _word(word, self._tests)
 
+    def tests_run(self, tool: str) -> bool:
+        """Do the tests use a program of this name, with or without a version behind it?"""
+        return re.search(rf"(?<![\w-]){re.escape(tool)}[\d.]*(?![\w-])", self._tests) is not None
+
+    def names_file(self, name: str) -> bool:
+        """Is this file named, and not only one that ends alike?"""
+        return re.search(rf"(?<![\w*-]){re.escape(name.lower())}(?![\w-])", self._all) is not None
+
+    def instruction_says(self, *phrases: str) -> bool:
+        """What the agent was asked for, other than what the tests happen to use."""
+        return any(phrase in self._asked for phrase in phrases)
+
     def instruction_names(self, word: str) -> bool:
-        return _word(word, self._instruction.lower())
+        return _word(word, self._asked)
 
     @cached_property
     def installs(self) -> frozenset[str]:
@@ -60,6 +80,19 @@ class AuthorText:
         return frozenset(re.sub(r"^\$\{?HOME\}?(?=/)", "~", word) for word in words)
 
     @cached_property
+    def written(self) -> frozenset[str]:
+        """Absolute paths that the tests write to."""
+        found = (match[1] or match[2] for match in _WRITTEN.finditer(self._written))
+        return frozenset(path.rstrip("/") for path in found if not path.startswith("/dev/"))
+
+    @cached_property
+    def path_folders(self) -> tuple[str, ...]:
+        """Folders that the tests put on PATH; `~` is the verifier's home."""
+        words = (word for match in _PATH.finditer(self._written) for word in re.sub(r"[\"']", "", match[1]).split(":"))
+        places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
+        return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
+
+    @cached_property
     def starts_login_shells(self) -> bool:
         return _LOGIN.search(self._tests) is not None
 
@@ -72,8 +105,7 @@ class AuthorText:
 
     def means_server(self, *names: str) -> bool:
         """Does the instruction name one of these, or a test that starts no server itself?"""
-        instruction = self._instruction.lower()
-        if any(name.lower() in instruction for name in names):
+        if any(name.lower() in self._asked for name in names):
             return True
         return any(name.lower() in self._tests for name in names) and _BACKGROUND.search(self._tests) is None
 
@@ -102,7 +134,11 @@ class AuthorText:
 
     @cached_property
     def _all(self) -> str:
-        return f"{self._instruction.lower()}\n{self._tests}"
+        return f"{self._asked}\n{self._tests}"
+
+    @cached_property
+    def _asked(self) -> str:
+        return self._instruction.lower()
 
 
 def normal(name: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 
 from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.quick import dataclass
@@ -12,11 +13,11 @@ from benchflow_core.contracts.sandboxes import Change, Sandbox, Snapshot
 from benchflow_core.errors import InfrastructureError
 from benchflow_core.verify import texts
 from benchflow_core.verify.author import AuthorText
-from benchflow_core.verify.boxes import verifier_home
+from benchflow_core.verify.boxes import pinned_env, verifier_home
 from benchflow_core.verify.contents import read_bytes, read_text
 from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.gitconfig import harmless_git_config
 from benchflow_core.verify.ground import ACCOUNTS, DEFAULT_PATH, Ground, parent_of
+from benchflow_core.verify.logins import Effect, look
 from benchflow_core.verify.origin import Plan, classify
 from benchflow_core.verify.request import VerifyRequest
 from benchflow_core.world.sockets import listening_sockets
@@ -35,7 +36,8 @@ class Texts:
     path_files: dict[str, list[str]] = field(default_factory=dict)
     editable: dict[str, str] = field(default_factory=dict)
     configs: dict[str, bytes] = field(default_factory=dict)
-    git: dict[str, str] = field(default_factory=dict)
+    logins: dict[str, str] = field(default_factory=dict)
+    effect: Effect = field(default_factory=Effect)
     hosts: str | None = None
     accounts: str | None = None
 
@@ -49,6 +51,8 @@ class Captured:
     ports: list[int]
     sockets: list[str]
     findings: list[Finding]
+    provided: Mapping[str, Path]
+    """Files of the task's own, and where they came from."""
 
 
 async def capture(request: VerifyRequest) -> Captured:
@@ -64,14 +68,18 @@ async def capture(request: VerifyRequest) -> Captured:
     try:
         if snapshot.changes is None:
             raise InfrastructureError("the sandbox declares 'changes', but its snapshot does not list them.")
-        ground = await _ground(request, author, snapshot.changes)
+        provided = await _provided(request, snapshot.changes)
+        ground = _ground(request, author, provided)
         plan = classify(snapshot.changes, ground)
         findings += plan.findings
-        found = await _read_texts(request.sandbox, plan, author, findings)
+        found = await _read_texts(request.sandbox, plan, findings)
+        if found.logins:
+            env = pinned_env(request, request.image, request.start)
+            found.effect = await look(request.sandbox, env, request.user)
     except BaseException:
         await request.provider.forget(snapshot)
         raise
-    return Captured(snapshot, ground, plan, found, ports, sockets, findings)
+    return Captured(snapshot, ground, plan, found, ports, sockets, findings, provided)
 
 
 def author_text(request: VerifyRequest) -> AuthorText:
@@ -93,7 +101,7 @@ def _to_forward(ports: Sequence[int], author: AuthorText, findings: list[Finding
     return [port for port in ports if port not in own]
 
 
-async def _ground(request: VerifyRequest, author: AuthorText, changes: Sequence[Change]) -> Ground:
+def _ground(request: VerifyRequest, author: AuthorText, provided: Collection[str]) -> Ground:
     settings = request.settings
     env = {**request.image.env, **request.start.env, **request.env}
     return Ground(
@@ -107,44 +115,41 @@ async def _ground(request: VerifyRequest, author: AuthorText, changes: Sequence[
         python_path=_split(env.get("PYTHONPATH", "")),
         library_path=_split(env.get("LD_LIBRARY_PATH", "")),
         user=(request.user or "root").partition(":")[0],
-        provided=frozenset(await _provided(request, changes)),
+        provided=frozenset(provided),
     )
 
 
-async def _provided(request: VerifyRequest, changes: Sequence[Change]) -> list[str]:
-    """Files that the task itself laid into the working directory after the start, and that are as they were."""
+async def _provided(request: VerifyRequest, changes: Sequence[Change]) -> dict[str, Path]:
+    """Files that the task laid into the working directory and that did not change, with their source."""
     task, step, workdir = request.task, request.step, request.workdir.rstrip("/")
     folders = [task.environment.context] if task.environment.upload_context else []
     folders += [s.workdir_files for s in task.steps[: task.steps.index(step) + 1]] if step in task.steps else []
     files = [(folder, path) for folder in folders if folder for path in folder.rglob("*") if path.is_file()]
     given = {f"{workdir}/{path.relative_to(folder).as_posix()}": path for folder, path in files}
-    same = []
+    same: dict[str, Path] = {}
     for change in changes:
         source = given.get(change.path)
         if source is None or change.size != source.stat().st_size or change.size > _PROVIDED_BYTES:
             continue
         if await read_bytes(request.sandbox, change.path) == source.read_bytes():
-            same.append(change.path)
+            same[change.path] = source
     return same
 
 
-async def _read_texts(box: Sandbox, plan: Plan, author: AuthorText, findings: list[Finding]) -> Texts:
+async def _read_texts(box: Sandbox, plan: Plan, findings: list[Finding]) -> Texts:
+    """From the agent's box, whose processes go on: only what will be written anew may be taken from there."""
     found = Texts()
     for path in plan.path_files[:_MOST]:
         await _read_path_file(box, path, found, findings)
     for path in plan.configs[:_MOST]:
         found.configs[path] = await read_bytes(box, path) or b""
-    for number, path in enumerate(dict.fromkeys(plan.git_configs)):
-        config = await read_text(box, path) if number < _MOST_REPOSITORIES else None
-        if config is None:
-            plan.revert[path] = None
-            findings.append(Finding("git-config", path, "set-aside", "there is too much of it to be read"))
-            continue
-        text, left_out = harmless_git_config(config, author.says)
-        if left_out:
-            found.git[path] = text
-            why = f"{', '.join(sorted(set(left_out)))} would run programs or lead elsewhere in the verifier's git"
-            findings.append(Finding("git-config", path, "disarmed", why))
+    for path in plan.logins[:_MOST]:
+        found.logins[path] = await read_text(box, path) or ""
+    plan.git_configs[:] = dict.fromkeys(plan.git_configs)
+    for path in plan.git_configs[_MOST_REPOSITORIES:]:
+        plan.revert[path] = None
+        findings.append(Finding("git-config", path, "set-aside", "there is too much of it to be read"))
+    del plan.git_configs[_MOST_REPOSITORIES:]
     if plan.hosts:
         found.hosts = await read_text(box, "/etc/hosts")
     if plan.accounts:

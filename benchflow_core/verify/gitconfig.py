@@ -18,7 +18,7 @@ _POWER = re.compile(
     r"(?:include(?:if)?\.|url\.|credential\.|https?\.|protocol\.|trailer\.|pager\.|hook\.).*"
     r"|(?:filter\..*\.(?:clean|smudge|process)|diff\.(?:external|.*\.command)|core\.(?:worktree|attributesfile|askpass)"
     r"|submodule\..*\.update|remote\..*\.(?:uploadpack|receivepack|vcs)|init\.templatedir|safe\.barerepository)"
-    r"|.*\.[a-z]*(?:command|cmd|program|hook|hookspath|helper|pager|proxy|driver|textconv|tunnel|fsmonitor|difffilter)"
+    r"|.*\.[a-z]*(?:command|cmd|program|hook|hookspath|helper|pager|proxy|driver|textconv|tunnel|editor|fsmonitor|difffilter)"
 )
 _BY_OTHER_WORDS: Final = {"filter": ("gitattributes", "clean filter", "smudge"), "url": ("insteadof",)}
 """Section to what an author writes who means it, beside the key itself."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import fnmatch
+from functools import cached_property
 from typing import Final
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.verify.author import AuthorText
 
-__all__ = ["ACCOUNTS", "DEFAULT_PATH", "SYSTEM", "Ground", "ancestors", "name_of", "parent_of", "under"]
+__all__ = ["ACCOUNTS", "DEFAULT_PATH", "SYSTEM", "TOOLS", "Ground", "ancestors", "name_of", "parent_of", "under"]
 
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+TOOLS: Final = frozenset(("rm", "mkdir", "chmod", "chown", "stat", "cp", "mv", "ldconfig", "id", "cat"))
+"""What our own scripts in a box call by name, before anything that shadows has been set aside there."""
 ACCOUNTS: Final = "/etc/passwd"
 SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix")
 """Where images keep programs and libraries."""
-_HOME_COMMANDS: Final = ".local/bin"
-"""Below the home: the folder that installers put in front of PATH."""
+_HOME_COMMANDS: Final = (".local/bin", ".cargo/bin")
+"""Below the home: the folders that installers put in front of PATH."""
 
 
 def under(path: str, folder: str) -> bool:
@@ -40,7 +43,7 @@ def ancestors(path: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ground:
     """The verifier's view of a box."""
 
@@ -74,7 +77,9 @@ class Ground:
             fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(path, glob.rstrip("/") + "/*") for glob in self.keep
         )
 
+    @cached_property
     def command_folders(self) -> tuple[str, ...]:
         """In the order in which a command is found; what may come to stand in front is in front."""
-        own = f"{self.home}/{_HOME_COMMANDS}"
-        return self.path if own in self.path else (own, *self.path)
+        theirs = (folder.replace("~", self.home, 1) for folder in self.author.path_folders)
+        own = (*theirs, *(f"{self.home}/{folder}" for folder in _HOME_COMMANDS))
+        return *(folder for folder in dict.fromkeys(own) if folder not in self.path), *self.path

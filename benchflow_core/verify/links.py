@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.ground import Ground, parent_of, under
+from benchflow_core.verify.ground import Ground, name_of, parent_of, under
 
-__all__ = ["leads_to_tests", "links_of", "other_names"]
+__all__ = ["in_the_way", "leads_to_tests", "links_of", "other_names"]
 
 _STEPS: Final = 200
 _SELF = re.compile(r"^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
 _SOLUTION: Final = "/solution"
+_TEMPORARY: Final = ("/tmp", "/var/tmp", "/dev/shm")
 _DEVICES: Final = {"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0"}
 _OPENED = re.compile(r"^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/fd(?:$|/(?![12]$))")
 """What the reader itself has open; its two outputs are where honest programs send their logs."""
@@ -26,10 +27,21 @@ def links_of(changes: Sequence[Change]) -> dict[str, str]:
 
 def leads_to_tests(path: str, links: Mapping[str, str], ground: Ground) -> bool:
     """Would it show the verifier's own files, or the solution, under a name of the agent's?"""
-    end = _resolve(path, links, ground)
-    return _OPENED.match(end) is not None or any(
-        under(end, folder) for folder in (ground.tests, ground.logs, _SOLUTION)
+    ends = {_resolve(path, links, ground, through_image=way) for way in (False, True)}
+    return any(
+        _OPENED.match(end) or any(under(end, folder) for folder in (ground.tests, ground.logs, _SOLUTION))
+        for end in ends
     )
+
+
+def in_the_way(path: str, links: Mapping[str, str], ground: Ground) -> bool:
+    """A link to a file where the tests lay one of their own, which they would write through it."""
+    author, end = ground.author, _resolve(path, links, ground)
+    if author.instruction_names(name_of(path)) or under(end, "/dev") or under(end, "/proc"):
+        return False
+    if any(under(path, folder) for folder in _TEMPORARY) and author.tests_use(path):
+        return True
+    return any(under(written, path) for written in author.written)
 
 
 def other_names(links: Mapping[str, str], ground: Ground) -> dict[str, list[str]]:
@@ -44,8 +56,8 @@ def other_names(links: Mapping[str, str], ground: Ground) -> dict[str, list[str]
     return names
 
 
-def _resolve(path: str, links: Mapping[str, str], ground: Ground) -> str:
-    """By the agent's links alone; those of the image lead to places of the image."""
+def _resolve(path: str, links: Mapping[str, str], ground: Ground, *, through_image: bool = False) -> str:
+    """By the agent's links alone; those of the image lead to places of the image, and `..` from there to anywhere."""
     rest, here = [part for part in path.split("/") if part], "/"
     for _ in range(_STEPS):
         if not rest:
@@ -53,9 +65,12 @@ def _resolve(path: str, links: Mapping[str, str], ground: Ground) -> str:
         part = rest.pop(0)
         if part == ".":
             continue
-        here = parent_of(here) if part == ".." else f"{here.rstrip('/')}/{part}"
+        if part == "..":
+            here = "/" if through_image and not ground.in_work(here) else parent_of(here)
+            continue
+        here = f"{here.rstrip('/')}/{part}"
         if found := _SELF.match(here):
-            here = "/" if found[1] == "root" else ground.workdir
+            here = "/" if found[1] == "root" else ground.tests  # where its reader stands, which may be there
         elif target := links.get(here) or _DEVICES.get(here):
             rest = [piece for piece in target.split("/") if piece] + rest
             here = "/" if target.startswith("/") else parent_of(here)

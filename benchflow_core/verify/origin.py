@@ -14,12 +14,14 @@ from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
-from benchflow_core.verify.links import leads_to_tests, links_of, other_names
-from benchflow_core.verify.programs import Package, package_of, program
+from benchflow_core.verify.links import in_the_way, leads_to_tests, links_of, other_names
+from benchflow_core.verify.logins import means_start_up
+from benchflow_core.verify.programs import Package, package_of, program, system_folder
 from benchflow_core.verify.repositories import Repositories
 from benchflow_core.verify.shadows import (
     DISTRIBUTION,
     brought_by_tests,
+    is_our_tool,
     may_shadow_command,
     may_shadow_library,
     module_twins,
@@ -64,6 +66,8 @@ class Plan:
     modules: dict[str, list[str]] = field(default_factory=dict)
     """Additions to a Python's own library, and the modules they would hide if these are there."""
     setuid: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    """Folders of the system that others than root may write to now."""
     executables: list[str] = field(default_factory=list)
     """They may have capabilities, which no list of changes shows."""
     path_files: list[str] = field(default_factory=list)
@@ -71,6 +75,8 @@ class Plan:
     configs: list[str] = field(default_factory=list)
     """Reverted files whose pytest section is the image's; the agent's version is to be written back."""
     git_configs: list[str] = field(default_factory=list)
+    logins: list[str] = field(default_factory=list)
+    """Start-up files of shells, reverted: what they set is to be written back."""
     hosts: bool = False
     accounts: bool = False
     """Reverted; the agent's are to be written back, but for those that the verifier uses itself."""
@@ -116,7 +122,10 @@ class _Rules:
         self.links = links_of(changes)
         self.names = other_names(self.links, ground)
         self.git = Repositories(changes, ground, self.added_folders)
-        self.own_nss = any(c.kind == "added" and name_of(c.path).startswith("libnss_") for c in changes)
+        self.disarm_logins = not means_start_up(ground.author)
+        self.environments = {
+            parent_of(c.path) for c in changes if c.kind == "added" and name_of(c.path) == "pyvenv.cfg"
+        }
 
     def apply(self, change: Change) -> bool:
         """Is it the agent's on its own account? False where the task declares it."""
@@ -144,6 +153,17 @@ class _Rules:
                     self.plan.env.update(steer.env if shown.kind == "added" else {})
                     self.plan.undo(change, "tool-config", f"by way of {link} it would steer {steer.tool}")
                     return True
+                if (
+                    folder != path
+                    and self.disarm_logins
+                    and is_login_file(shown.path)
+                    and self._verifiers_own(shown.path)
+                ):
+                    self.plan.undo(change, "shell-hook", f"by way of {link} shells of the tests would run it")
+                    return True
+                if folder != path and is_our_tool(shown):
+                    self.plan.undo(change, "shadowing-command", "our own scripts would run it in the box")
+                    return True
                 if folder != path and may_shadow_command(shown, self.ground):
                     self.plan.commands.append(path)
                 if self.git.is_config(shown):
@@ -152,7 +172,12 @@ class _Rules:
 
     def _unasked(self, change: Change) -> bool:
         path, plan = change.path, self.plan
-        if found := starts_by_itself(change, self.ground):
+        if self.disarm_logins and is_login_file(path) and self._verifiers_own(path) and change.kind != "deleted":
+            plan.revert[path] = None
+            plan.logins.append(path)
+            why = "what it sets counts; anything else it does would be done in shells of the tests"
+            plan.findings.append(Finding("shell-hook", path, "disarmed", why))
+        elif found := starts_by_itself(change, self.ground):
             plan.undo(change, *found)
         elif is_path_file(path) and change.kind != "deleted":
             plan.revert[path] = None
@@ -163,8 +188,8 @@ class _Rules:
                 plan.revert[path] = None
         elif path in self.links and leads_to_tests(path, self.links, self.ground):
             plan.undo(change, "link-to-tests", "it would show the verifier's own files as the agent's")
-        elif path == "/etc/nsswitch.conf" and self.own_nss:
-            plan.undo(change, "loader-hook", "it makes programs load a library that the agent added")
+        elif path in self.links and in_the_way(path, self.links, self.ground):
+            plan.undo(change, "link-to-tests", "the tests would write a file of their own through it")
         elif self.git.is_foreign_hook(change):
             plan.undo(change, "git-hook", "the verifier's git would run it in a repository that came with the image")
         else:
@@ -177,11 +202,13 @@ class _Rules:
             plan.undo(change, "program-changed", why)
         elif why := tests_config(change, self.ground):
             plan.undo(change, "test-runner-config", why)
-        elif brought_by_tests(change, self.ground):
+        elif brought_by_tests(change, self.ground) and not self._in_environment(path):
             plan.undo(change, "shadowing-command", _BROUGHT)
         elif change.kind != "deleted" and _PACKAGE_SOURCE.match(path) and self._in_image_folder(path):
             plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
-        elif _UNWRITABLE.search(path) and parent_of(path) in self.ground.command_folders():
+        elif is_our_tool(change):
+            plan.undo(change, "shadowing-command", "our own scripts would run it in the box")
+        elif _UNWRITABLE.search(path) and parent_of(path) in self.ground.command_folders:
             plan.undo(change, "shadowing-command", "no honest command has such a name")
         else:
             return False
@@ -216,14 +243,25 @@ class _Rules:
         path, plan = change.path, self.plan
         if self.git.is_config(change):
             plan.git_configs.append(path)
+        self._ask_rights(change)
+        if change.type == "file" and change.kind == "modified" and name_of(path) in _CONFIGS:
+            plan.revert[path] = None
+            plan.configs.append(path)
         if _UNWRITABLE.search(path):
-            return  # what is done in the box is ordered line by line
-        if may_shadow_command(change, self.ground):
+            return  # the box is asked line by line
+        if may_shadow_command(change, self.ground) and not self._in_environment(path):
             plan.commands.append(path)
         if may_shadow_library(change, self.ground, self.added_folders):
             plan.libraries.append(path)
         if twins := module_twins(change):
             plan.modules[path] = twins
+
+    def _ask_rights(self, change: Change) -> None:
+        path, plan = change.path, self.plan
+        if system_folder(change, self.ground) and (change.uid or change.mode & 0o022):
+            plan.opened.append(path)
+            why = "only root writes where the verifier's programs are"
+            plan.findings.append(Finding("setuid", path, "disarmed", why))
         if change.type != "file" or change.kind == "deleted":
             return
         if change.mode & 0o111 and not self.ground.author.says("setcap", "getcap", "cap_", "capabilit"):
@@ -231,9 +269,15 @@ class _Rules:
         if change.mode & 0o6000:
             plan.setuid.append(path)
             plan.findings.append(Finding("setuid", path, "disarmed", "what the agent added gives no rights"))
-        if change.kind == "modified" and name_of(path) in _CONFIGS:
-            plan.revert[path] = None
-            plan.configs.append(path)
+
+    def _verifiers_own(self, path: str) -> bool:
+        """Would a shell of the verifier's own user read it? Those of users that the agent made are its work."""
+        return path.startswith("/etc/") or under(path, self.ground.home)
+
+    def _in_environment(self, path: str) -> bool:
+        """In a virtual environment that the agent made where it was to work: its commands belong together."""
+        place = parent_of(parent_of(path))
+        return place in self.environments and (self.ground.in_work(path) or self.ground.author.instruction_says(place))
 
     def _in_image_folder(self, path: str) -> bool:
         if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):

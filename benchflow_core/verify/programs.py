@@ -11,13 +11,13 @@ import re
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.ground import SYSTEM, Ground, name_of, parent_of, under
+from benchflow_core.verify.ground import SYSTEM, Ground, ancestors, name_of, parent_of, under
 
-__all__ = ["Package", "package_of", "program"]
+__all__ = ["Package", "package_of", "program", "system_folder"]
 
 _LIBRARY = re.compile(
     r"/(?:site-packages|dist-packages|node_modules)/|/lib(?:64)?/python\d\.\d+(?:/|$)|/(?:gems|bundle)/ruby/"
-    r"|/(?:\.?venv|\.?virtualenv)/bin/|/pkg/mod/|/\.cargo/registry/|/\.m2/repository/|/\.gradle/caches/|/\.nuget/"
+    r"|/(?:\.?venv|\.?virtualenv)/bin/|/pkg/mod/|/\.cargo/registry/|/\.m2/repository/|/\.gradle/caches/|/\.nuget/|/pyvenv\.cfg$"
 )
 _PACKAGE = re.compile(r"^(.*/(?:site-packages|dist-packages|node_modules))/((?:@[^/]+/)?[^/]+)")
 _CODE: Final = (".py", ".pyc", ".pm", ".pl", ".rb", ".sh", ".jar", ".lua", ".tcl", ".awk", ".class", ".ko", ".a", ".o")
@@ -56,6 +56,19 @@ def program(change: Change, ground: Ground) -> str | None:
     if any(under(path, prefix) for prefix in SYSTEM) and (not _DATA.match(path) or _is_code(change)):
         return "a program or library that came with the image"
     return None
+
+
+def system_folder(change: Change, ground: Ground) -> bool:
+    """A folder of the image's, still one, in which only root has something to write."""
+    path = change.path
+    if change.kind != "modified" or change.type != "dir" or change.was not in (None, "dir") or change.mode & 0o1000:
+        return False
+    if ground.in_work(path) or ground.author.instruction_names(path):
+        return False
+    own = {"/", "/etc", ground.home, *ancestors(ground.tests), *ancestors(ground.logs)}
+    if path in own:
+        return path != ground.home or ground.user in ("root", "0")
+    return path in ground.path or (any(under(path, prefix) for prefix in SYSTEM) and not _DATA.match(f"{path}/"))
 
 
 def package_of(path: str) -> Package | None:

@@ -12,7 +12,7 @@ from benchflow_core.errors import InfrastructureError, VerifierError
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.ground import DEFAULT_PATH, name_of, parent_of
 
-__all__ = ["find_places", "make_ready", "relink"]
+__all__ = ["escaped", "find_places", "make_ready", "relink"]
 
 _ENV: Final = {"PATH": DEFAULT_PATH, "LC_ALL": "C", "SHLVL": "1"}
 _SECONDS: Final = 120.0
@@ -43,9 +43,11 @@ bare() {
 [ -d "$work" ] || { rm -f "$work"; mkdir -p "$work"; }
 while IFS= read -r line; do
   rest=${line#* }
+  case $rest in *\\\\*) rest=$(printf '%bx' "$rest"); rest=${rest%x} ;; esac
   case $line in
     'remove '*) rm -rf "$rest" || exit 4 ;;
     'plain '*) chmod u-s,g-s "$rest" || exit 4 ;;
+    'closed '*) chown 0:0 "$rest" && chmod go-w "$rest" || exit 4 ;;
     'bare '*) set -- "$@" "$rest"; [ $# -lt 200 ] || { bare "$@"; set --; } ;;
     'open '*) chmod 1777 "$rest" || exit 4 ;;
     'python '*)
@@ -53,6 +55,11 @@ while IFS= read -r line; do
         /usr/local/lib/python3*/*-packages /opt/*/lib/python3*/site-packages \\
         "$work"/.venv/lib/python3*/site-packages "$work"/venv/lib/python3*/site-packages; do
         [ -d "$site" ] && [ ! -h "$site" ] && printf '%s\\n' "$rest" > "$site/0-benchflow-guard.pth"
+      done 2>/dev/null
+      for lib in /usr/lib/python3.* /usr/lib64/python3.* /usr/local/lib/python3.* /opt/*/lib/python3.*; do
+        [ -f "$lib/os.py" ] && [ ! -h "$lib" ] || continue
+        own=$(cat "$lib/sitecustomize.py" 2>/dev/null)
+        rm -f "$lib/sitecustomize.py" && printf '%s\\n%s\\n' "$rest" "$own" > "$lib/sitecustomize.py"
       done 2>/dev/null ;;
   esac
 done
@@ -71,7 +78,14 @@ esac
 ldconfig -p
 """
 _ROUNDS: Final = 4
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _PROCESSOR = re.compile(r',? hwcap: "[^"]*"')
+
+
+def escaped(path: str) -> str:
+    """As it stands in an order, which is one line."""
+    text = path.replace("\\", "\\\\")
+    return _CONTROL.sub(lambda found: f"\\0{ord(found[0]):03o}", text)
 
 
 async def find_places(box: Sandbox, names: Iterable[str], folders: Sequence[str]) -> list[str]:
@@ -130,7 +144,7 @@ async def relink(box: Sandbox, agents: Collection[str]) -> list[Finding]:
             return findings
         folders = {parent_of(path) for path in wrong}
         guilty = sorted(wrong | {p for p in agents if parent_of(p) in folders and ".so" in name_of(p)})
-        await make_ready(box, (), "/", (f"remove {path}" for path in guilty if "\n" not in path))
+        await make_ready(box, (), "/", (f"remove {escaped(path)}" for path in guilty))
         why = "the loader would take it in place of a library of the image"
         findings += [Finding("shadowing-library", path, "set-aside", why) for path in guilty if path in agents]
     await _libraries(box, "image")

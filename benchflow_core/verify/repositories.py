@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.ground import Ground, name_of, parent_of
+from benchflow_core.verify.ground import SYSTEM, Ground, name_of, parent_of, under
 
 __all__ = ["SYSTEM_CONFIG", "Repositories", "user_configs"]
 
@@ -51,6 +51,8 @@ class Repositories:
         if found is None or self._ground.author.says("hook"):
             return False
         repository = found[1]
+        if any(under(repository, prefix) for prefix in SYSTEM) and repository not in self._added:
+            return True  # the templates of new repositories
         if repository in self._added and not self._redirected:
             return False
         return repository.endswith(".git") or "/.git/" in repository or repository in self._folders

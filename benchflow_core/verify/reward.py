@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shutil
 import stat
@@ -11,10 +12,11 @@ from typing import Final
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import DownloadLimits, Sandbox
-from benchflow_core.contracts.tasks import RewardFiles
-from benchflow_core.errors import TransferRefused
+from benchflow_core.contracts.tasks import RewardDialect, RewardFiles
+from benchflow_core.errors import BenchflowError, TransferRefused
+from benchflow_core.verify.ground import DEFAULT_PATH
 
-__all__ = ["Output", "read_rewards"]
+__all__ = ["Output", "agree", "read_rewards"]
 
 REWARD_BYTES: Final = 1024 * 1024
 _LOGS: Final = DownloadLimits(max_bytes=256 * 1024 * 1024, max_entries=20_000, max_depth=32)
@@ -66,11 +68,12 @@ class Output:
         return {name: why for name, why in found.items() if why}
 
     async def written_by_others(self, names: Sequence[str], user: str | None) -> list[str]:
-        """Of several rewards, those that the verifier's own user did not write; none if it wrote none itself."""
+        """Of several rewards, those that the verifier's own user did not write; none where that cannot be told."""
         argv = ("/bin/sh", "-c", _OWN, "sh", (user or "root").partition(":")[0], self.folder, *names)
-        done = await self.box.exec(argv, user="root", cwd="/", timeout=60, service=self.service)
+        env = {"PATH": DEFAULT_PATH}
+        done = await self.box.exec(argv, env=env, user="root", cwd="/", timeout=60, service=self.service)
         own = done.stdout.decode("utf-8", "replace").splitlines()
-        return [name for name in names if name not in own] if own and done.exit_code == 0 else []
+        return [name for name in names if name not in own] if done.exit_code == 0 else []
 
     async def _is_folder(self) -> bool:
         """A file below a link would be read through the link."""
@@ -90,6 +93,15 @@ class Output:
             if not keep:
                 _remove(target)
         return "" if keep and target.is_file() else "not a regular file"
+
+
+def agree(dialect: RewardDialect, folder: Path, names: Sequence[str], exit_code: int) -> bool:
+    """Do these files say the same, each taken alone? One may be a program's under test, the other laid over by it."""
+    said = []
+    for name in names:
+        with contextlib.suppress(BenchflowError):
+            said.append(dialect.parse(read_rewards(folder, [name], exit_code, {})).get("reward"))
+    return len(said) == len(names) and len(set(said)) == 1
 
 
 def read_rewards(folder: Path, wants: Sequence[str], exit_code: int, reasons: Mapping[str, str]) -> RewardFiles:

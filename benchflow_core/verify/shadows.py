@@ -5,17 +5,19 @@ Whether there is one of the same name only the box can tell; here is what to ask
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.ground import Ground, name_of, parent_of
+from benchflow_core.verify.ground import DEFAULT_PATH, TOOLS, Ground, name_of, parent_of
 
 __all__ = [
     "DISTRIBUTION",
     "LIBRARY_FOLDERS",
     "brought_by_tests",
+    "is_our_tool",
     "may_shadow_command",
     "may_shadow_library",
     "module_twins",
@@ -35,10 +37,17 @@ _PERL = re.compile(
     r"^/usr/(?:local/(?:lib|share)/.*5\.[\d.]+/(?:[a-z0-9_]+-linux[^/]*/)?|share/perl5/|lib/[^/]+/perl5/5\.[\d.]+/)(.+\.p[ml])$"
 )
 """Where Perl looks before the folders of its own library."""
+_RUBY = re.compile(r"^/(?:usr|var)/.*(?:site|vendor)_ruby/(?:[\d.]+/)?(.+\.(?:rb|so))$")
+"""Where Ruby looks before its own library."""
+_RUBY_VERSIONS: Final = tuple(f"{major}.{minor}.0" for major in (2, 3, 4) for minor in range(8))
 _PERL_VERSIONS: Final = tuple(f"5.{minor}" for minor in range(20, 48, 2))
 _MACHINES: Final = ("x86_64-linux-gnu", "aarch64-linux-gnu")
+_OWN_MACHINE: Final = f"{platform.machine()}-linux-gnu"
+"""Compilers for other machines keep theirs in folders that look alike."""
+_COMPILER_LIBRARIES = re.compile(rf"^/usr/{_OWN_MACHINE}/lib(?:64)?/|^/(?:usr/)?lib/{_OWN_MACHINE}/\d[\d.]*/")
+"""Where compilers look for libraries before the image's own folders."""
 _HEADER = re.compile(
-    r"^/usr/(?:local/include|lib/gcc/[^/]+/[^/]+/include|include/(?:c\+\+/[^/]+|[a-z0-9_]+-linux-gnu(?:/c\+\+/[^/]+)?))/(.+)$"
+    rf"^/usr/(?:local/include|lib/gcc/[^/]+/[^/]+/include(?:-fixed)?|{_OWN_MACHINE}/include|include/(?:c\+\+/[^/]+|[a-z0-9_]+-linux-gnu(?:/c\+\+/[^/]+)?))/(.+)$"
 )
 """Where compilers look before the image's own headers."""
 _COMPILER = re.compile(r"^/usr/(?:local/)?lib(?:exec)?/gcc/[^/]+/[^/]+$|^/usr/[^/]+-linux-gnu/bin$")
@@ -54,9 +63,18 @@ _BROUGHT = re.compile(r"curl|wget|git|uvx?|pip3?|pipx|pytest|python3?|node|npm|n
 def may_shadow_command(change: Change, ground: Ground) -> bool:
     """Added where commands are looked for, and could be run."""
     folder = parent_of(change.path)
-    if change.kind != "added" or not (folder in ground.command_folders() or _COMPILER.match(folder)):
+    if change.kind != "added" or not (folder in ground.command_folders or _COMPILER.match(folder)):
+        return False
+    if ground.in_work(change.path) and ground.author.instruction_names(name_of(change.path)):
         return False
     return change.type == "link" or (change.type == "file" and bool(change.mode & 0o111))
+
+
+def is_our_tool(change: Change) -> bool:
+    """Would our own scripts in the box run it? They look in these folders before anything is set aside."""
+    if change.kind != "added" or change.type == "dir" or name_of(change.path) not in TOOLS:
+        return False
+    return parent_of(change.path) in DEFAULT_PATH.split(":")
 
 
 def may_shadow_library(change: Change, ground: Ground, added_folders: Collection[str]) -> bool:
@@ -64,7 +82,7 @@ def may_shadow_library(change: Change, ground: Ground, added_folders: Collection
     folder = parent_of(change.path)
     if change.kind != "added" or change.type == "dir" or not _LIBRARY.match(name_of(change.path)):
         return False
-    if folder in ground.library_path or _PREFERRED in change.path:
+    if folder in ground.library_path or _PREFERRED in change.path or _COMPILER_LIBRARIES.match(change.path):
         return True
     return folder not in added_folders and not ground.in_work(change.path) and "-packages/" not in change.path
 
@@ -75,6 +93,8 @@ def module_twins(change: Change) -> list[str]:
         return []
     if perl := _PERL.match(change.path):
         return [twin for twin in _perl_twins(perl[1]) if twin != change.path]
+    if ruby := _RUBY.match(change.path):
+        return [f"/usr{local}/lib/ruby/{version}/{ruby[1]}" for local in ("", "/local") for version in _RUBY_VERSIONS]
     if header := _HEADER.match(change.path):
         twins = [f"/usr/include/{header[1]}", *(f"/usr/include/{machine}/{header[1]}" for machine in _MACHINES)]
         return [twin for twin in twins if twin != change.path]
@@ -115,7 +135,7 @@ def brought_by_tests(change: Change, ground: Ground) -> bool:
 
 def _is_sourced(change: Change, ground: Ground) -> bool:
     """In a folder of commands, and the tests take it into their shell: it is what their own installer leaves there."""
-    if change.kind != "added" or parent_of(change.path) not in ground.command_folders():
+    if change.kind != "added" or parent_of(change.path) not in ground.command_folders:
         return False
     author, path = ground.author, change.path
     return path in {p.replace("~", ground.home, 1) for p in author.sourced} and not author.instruction_names(path)

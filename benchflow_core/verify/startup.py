@@ -17,12 +17,21 @@ _PYTHON_HOOK = re.compile(r"/(?:sitecustomize|usercustomize)(?:\.[^/]*)?$")
 _PYTHON_LAYOUT = re.compile(r"/(?:python\d+\.zip|pybuilddir\.txt|pyvenv\.cfg|[^/]*\._pth)$")
 _PATH_FILE = re.compile(r"/(?:site-packages|dist-packages|python\d\.\d+)/[^/]+\.pth$")
 _PERL_HOOK = re.compile(r"^/etc/perl/.*\.p[ml]$|/sitecustomize\.pl$")
-_COMPILER = re.compile(r"/lib(?:exec)?/gcc/[^/]+/[^/]+/specs$")
+_RUBY_HOOK = re.compile(r"/rubygems/defaults/(?:operating_system|ruby)\.rb$|/rubygems_plugin\.rb$")
+_TCL_INDEX = re.compile(r"/(?:pkgIndex\.tcl|tclIndex|[^/]+\.tm)$")
+_COMPILER = re.compile(
+    r"/lib(?:exec)?/gcc/[^/]+/[^/]+/(?:specs|collect-ld|real-ld)$|^/usr/[^/]+/bin/(?:collect|real)-ld$"
+)
+_OBJECT_TOOLS = re.compile(r"/bfd-plugins/[^/]+$")
 _LOADER = re.compile(r"^/etc/(?:ld\.so\.preload|ld-musl-[^/]+\.path)$|^/etc/suid-debug$")
-_PACKAGE_HOOK = re.compile(r"^/var/lib/dpkg/triggers/|^/etc/dpkg/dpkg\.cfg|^/etc/apt/apt\.conf|^/etc/apk/.*hooks")
+_NAME_SERVICE = re.compile(r"/libnss_[^/]+\.so(?:\.[0-9.]+)?$")
+_PACKAGE_HOOK = re.compile(
+    r"^/var/lib/dpkg/triggers/|^/etc/dpkg/dpkg\.cfg|^/etc/apt/apt\.conf|^/etc/apk/.*hooks"
+    r"|^/var/lib/dpkg/info/[^/]+\.(?:preinst|postinst|prerm|postrm|config)$"
+)
 _LOGIN_FILES = re.compile(
-    r"^/etc/(?:profile|profile\.d/.*|bash\.bashrc|bashrc|zsh/.*|zshenv|fish/.*)$"
-    r"|/\.(?:bashrc|bash_profile|bash_login|bash_aliases|profile|zshenv|zprofile|zshrc|config/fish/.*)$"
+    r"^/etc/(?:profile|profile\.d/.*|bash\.bashrc|bashrc|bash_completion\.d/.*|zsh/.*|zshenv|fish/.*)$"
+    r"|/\.(?:bashrc|bash_completion|bash_profile|bash_login|bash_aliases|profile|zshenv|zprofile|zshrc|config/fish/.*)$"
 )
 _LOGIN_SHELL = re.compile(r"sh\s+.*-\w*[li]|--login|\b(?:zsh|fish)\b")
 _RUNNER_CONFIG = re.compile(
@@ -43,10 +52,18 @@ def starts_by_itself(change: Change, ground: Ground) -> tuple[str, str] | None:
         return "interpreter-hook", "it moves the library of an interpreter of the image"
     if _PERL_HOOK.search(path):
         return "interpreter-hook", "Perl finds it before its own library"
+    if _RUBY_HOOK.search(path):
+        return "interpreter-hook", "Ruby runs it at every start"
+    if _TCL_INDEX.search(path) and not ground.in_work(path) and not ground.author.instruction_says("tcl"):
+        return "interpreter-hook", "Tcl runs every index it finds when it looks for a package"
     if _COMPILER.search(path):
-        return "tool-config", "the compiler takes it in place of its own settings"
+        return "tool-config", "the compiler takes it in place of its own settings or linker"
+    if _OBJECT_TOOLS.search(path) and not ground.in_work(path):
+        return "loader-hook", "the tools for object files load it by themselves"
     if _LOADER.match(path):
         return "loader-hook", "the loader takes it into every program"
+    if _NAME_SERVICE.search(path) and not ground.in_work(path) and not ground.author.instruction_says("nss"):
+        return "loader-hook", "every program that looks up a name would load it"
     if _PACKAGE_HOOK.match(path) and not ground.author.says("apt.conf", "dpkg.cfg"):
         return "package-hook", "the package manager runs it when the verifier installs something"
     if is_login_file(path) and _LOGIN_SHELL.search(ground.author.first_line):

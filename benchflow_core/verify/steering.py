@@ -7,6 +7,7 @@ Where it cannot, the file is put back. Neither is done to a file that the task's
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
@@ -14,11 +15,19 @@ from typing import Final
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.ground import Ground, name_of
+from benchflow_core.verify.startup import is_login_file
 
 __all__ = ["EMPTY_FILES", "Steer", "steering"]
 
 EMPTY_FILES: Final = ("empty", "npmrc", "npmrc-global", ".curlrc", "uv.toml")
 """Made in our own folder, which `{folder}` stands for below."""
+
+_SETTINGS = re.compile(
+    r"(?:[._-]?(?:rc|init|profile|config))?(?:\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|[cm]?js|py|rc|xml|lua|d))*$"
+)
+"""What the name of a program has behind it in the name of its settings."""
+_APART: Final = (".git", ".ssh", ".env", ".npmrc", "git", "systemd")
+"""Judged elsewhere, or no settings of one program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ class Steer:
     """What an author writes who means them, beside the file's own path."""
     env: Mapping[str, str] = field(default_factory=dict)
     """How the tool is told to look elsewhere. Empty: the file is put back."""
+    asked: tuple[str, ...] = ()
+    """What an instruction says that means them; tests that only use the tool do not."""
 
 
 _STEERS: Final = (
@@ -59,6 +70,27 @@ _STEERS: Final = (
         ("/etc/wgetrc", "~/.wgetrc"),
         ("wgetrc",),
         {"WGETRC": "{folder}/empty", "SYSTEM_WGETRC": "{folder}/empty"},
+    ),
+    Steer(
+        "npm's scripts",
+        ("./.npmrc",),
+        ("npmrc", "npm config"),
+        {"NPM_CONFIG_SCRIPT_SHELL": "/bin/sh", "NPM_CONFIG_NODE_OPTIONS": "--no-deprecation"},
+    ),
+    Steer(
+        "node",
+        ("~/.node_modules*", "~/.node_libraries*", "/usr/lib/node/*", "/usr/local/lib/node/*"),
+        ("/.node_modules", "/.node_libraries"),
+    ),
+    Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), asked=("ssh",)),
+    Steer("php", ("/etc/php*", "/usr/local/etc/php*"), ("php.ini",), asked=("php",)),
+    Steer("vim", ("~/.vim/*", "~/.config/nvim/*"), (), asked=("vim",)),
+    Steer("gdb", ("/usr/share/gdb/auto-load/*",), (), asked=("gdb",)),
+    Steer(
+        "git's view of commits",
+        ("*/refs/replace/*", "*/packed-refs"),
+        ("git replace", "refs/replace"),
+        {"GIT_NO_REPLACE_OBJECTS": "1"},
     ),
     Steer("go", ("~/.config/go/env",), ("go env",), {"GOENV": "off"}),
     Steer(
@@ -100,10 +132,19 @@ _STEERS: Final = (
         ("/etc/apt", "sources.list"),
     ),
     Steer("the resolver", ("/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"), ("resolv.conf", "gai.conf")),
+    Steer("name lookups", ("/etc/nsswitch.conf",), ("nsswitch", "name service")),
     Steer(
         "logins",
-        ("/etc/pam.d/*", "/etc/pam.conf", "/etc/security/*", "/etc/environment"),
-        ("pam.d", "/etc/security", "/etc/environment"),
+        (
+            *("/etc/pam.d/*", "/etc/pam.conf", "/etc/security/*", "/etc/environment", "/etc/environment.d/*"),
+            *("/etc/login.defs", "/etc/default/su", "~/.pam_environment"),
+        ),
+        ("pam.d", "/etc/security", "/etc/environment", "login.defs"),
+    ),
+    Steer(
+        "apt's downloads",
+        ("/var/lib/apt/lists/*", "/var/cache/apt/*"),
+        ("apt-cache", "apt list", "/var/lib/apt", "/var/cache/apt"),
     ),
 )
 
@@ -113,10 +154,25 @@ def steering(change: Change, ground: Ground) -> Steer | None:
     path = change.path
     for steer in _STEERS:
         if any(fnmatch.fnmatchcase(path, _at(glob, ground)) for glob in steer.files):
-            return None if ground.author.says(_distinct(path), *steer.named) else steer
+            meant = ground.author.says(_distinct(path), *steer.named) or ground.author.instruction_says(*steer.asked)
+            return None if meant else steer
     if path.startswith("/etc/alternatives/") and change.kind != "added" and not ground.author.says("alternatives"):
         return Steer("the choice between programs", (), ())
-    return None
+    return _of_a_tool(path, ground)
+
+
+def _of_a_tool(path: str, ground: Ground) -> Steer | None:
+    """A file of settings in the verifier's home, called after a program that the tests use and nobody asked about."""
+    rest = path.removeprefix(f"{ground.home}/")
+    name = rest.removeprefix(".config/").partition("/")[0]
+    direct = name == rest and name.startswith(".") and name != ".config"
+    if rest == path or not (direct or rest.startswith(".config/")) or is_login_file(path) or name.startswith(_APART):
+        return None
+    tool = _SETTINGS.sub("", name.lstrip(".").lower())
+    author = ground.author
+    if len(tool) < 2 or author.instruction_says(tool) or not author.tests_run(tool) or author.names_file(name):
+        return None
+    return Steer(tool, (), ())
 
 
 def _distinct(path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+from collections.abc import Callable
 
 __all__ = ["editable_modules", "editable_places", "harmless_accounts", "harmless_hosts", "path_lines"]
 
@@ -78,11 +78,23 @@ def _private(name: str) -> bool:
 # --- /etc/passwd --------------------------------------------------------------------------------------------------
 
 
-def harmless_accounts(agents: str, images: str, own: Collection[str]) -> tuple[str, list[str]]:
-    """The agent's accounts with the image's lines for those in `own`, first, and which of these were different."""
-    kept = [line for line in images.splitlines() if line.partition(":")[0] in own]
+def harmless_accounts(agents: str, images: str, own: Callable[[str], bool]) -> tuple[str, list[str]]:
+    """The agent's accounts with the image's lines for its `own`, first, and which were different or are left out.
+
+    An account that the agent added does not have root's rights: a program that the tests run as its user would, too.
+    """
+    kept = [line for line in images.splitlines() if own(line.partition(":")[0])]
     names = [line.partition(":")[0] for line in kept]
     theirs = agents.splitlines()
     changed = [name for name, line in zip(names, kept, strict=True) if line not in theirs]
-    lines = [*kept, *(line for line in theirs if line.partition(":")[0] not in names)]
-    return "".join(f"{line}\n" for line in lines), changed
+    added = [line for line in theirs if line.partition(":")[0] not in names]
+    images_own = {line.partition(":")[0] for line in images.splitlines()}
+    rooted = [line for line in added if _is_root(line) and line.partition(":")[0] not in images_own]
+    rooted = [line for line in rooted if own(line.partition(":")[0])]
+    lines = [*kept, *(line for line in added if line not in rooted)]
+    return "".join(f"{line}\n" for line in lines), [*changed, *(line.partition(":")[0] for line in rooted)]
+
+
+def _is_root(line: str) -> bool:
+    fields = line.split(":")
+    return len(fields) > 2 and not fields[2].strip().lstrip("+-0")

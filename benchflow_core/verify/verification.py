@@ -22,7 +22,7 @@ from benchflow_core.verify.findings import Action, Finding, as_json
 from benchflow_core.verify.fresh import FreshBox
 from benchflow_core.verify.policy import choose
 from benchflow_core.verify.request import Verdict, VerifyRequest
-from benchflow_core.verify.reward import Output, read_rewards
+from benchflow_core.verify.reward import Output, agree, read_rewards
 from benchflow_core.verify.separate import SeparateBox
 from benchflow_core.world.handover import INSIDE, VARIABLE
 
@@ -141,7 +141,9 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         reasons = await output.bring(wants, request.output_dir)
         found = [name for name in wants if (request.output_dir / name).is_file()]
         others = await output.written_by_others(found, request.user) if len(found) > 1 else []
-        why = "another user than the verifier's wrote it, beside the verifier's own"
+        if set(others) == set(found) and agree(request.task.dialect, request.output_dir, found, exit_code):
+            others = []
+        why = "another user than the verifier's wrote it, beside one that says something else"
         ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in others]
         return read_rewards(request.output_dir, [name for name in wants if name not in others], exit_code, reasons)
 

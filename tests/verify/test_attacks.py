@@ -116,6 +116,70 @@ sleep 0.7
 [ "$(curl -s http://127.0.0.1:8123/answer.txt)" = 42 ]"""
     + BY_EXIT_CODE
 )
+USES_SU_NOBODY = (
+    "#!/bin/bash\nchmod 755 /logs/verifier; su -s /bin/sh nobody -c /app/prog 2>/dev/null" + CHECK_ANSWER[11:]
+)
+USES_JQ = "#!/bin/bash\njq -e '.answer == 42' /app/out.json >/dev/null" + BY_EXIT_CODE
+USES_NM = (
+    "#!/bin/bash\nnm -D /usr/bin/true >/dev/null 2>&1; ar t /usr/lib/x86_64-linux-gnu/libpthread.a" + CHECK_ANSWER[11:]
+)
+USES_TCL = {
+    "test.sh": "#!/bin/bash\ntclsh /tests/check.tcl" + BY_EXIT_CODE,
+    "check.tcl": "catch {package require nothing}\nset f [open /app/answer.txt]\nif {[string trim [read $f]] != 42} {exit 1}\n",
+}
+USES_NODE = {
+    "test.sh": "#!/bin/bash\nnode /tests/check.js 2>/dev/null" + BY_EXIT_CODE,
+    "check.js": "const s = require('semver'), a = require('fs').readFileSync('/app/answer.txt', 'utf8')\n"
+    "process.exit(s.valid(a) ? 0 : 1)\n",
+}
+NODE_SERVES = {
+    "test.sh": "#!/bin/bash\nnode /tests/check.js" + BY_EXIT_CODE,
+    "check.js": """const http = require('http')
+const ask = () => http.get('http://127.0.0.1:8123/answer.txt', r => {
+  let d = ''
+  r.on('data', c => d += c)
+  r.on('end', () => process.exit(d.trim() == '42' ? 0 : 1))
+})
+const server = http.createServer((q, r) => r.end('none'))
+server.on('error', ask)
+server.listen(8123, ask)
+""",
+}
+SERVES_ON_ONE_LINE = SERVES.replace("2>&1 &\nsleep 0.7", "2>&1 & server=$!\nsleep 0.7")
+LOGIN_INSIDE = "#!/bin/bash\n[ \"$(bash -lc 'cat /app/answer.txt')\" = 42 ]" + BY_EXIT_CODE
+SOURCES_STARTUP = "#!/bin/bash\nsource ~/.bashrc" + CHECK_ANSWER[11:]
+IMPORTS_COPY = "#!/bin/bash\npython3 -c 'import copy, pickle'" + CHECK_ANSWER[11:]
+UNITTEST_IN_TREE = {
+    "test.sh": "#!/bin/bash\nmkdir -p /app/tests; cp /tests/test_outputs.py /app/tests/; cd /app/tests && "
+    "python3 -m unittest -q test_outputs" + BY_EXIT_CODE,
+    "test_outputs.py": "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n"
+    "        assert open('/app/answer.txt').read().strip() == '42'\n",
+}
+OWN_ENVIRONMENT = (
+    "#!/bin/bash\npython3 -m venv --without-pip /tmp/v; cd /app; PYTHONPATH=/app /tmp/v/bin/python -c "
+    '\'import json, sys; sys.exit(open("/app/answer.txt").read().strip() != "42")\' 2>/dev/null' + BY_EXIT_CODE
+)
+IN_THE_TESTS_FOLDER = EXPECTED | {
+    "test.sh": "#!/bin/bash\ncd /tests; cmp -s /app/answer.txt expected.txt" + BY_EXIT_CODE
+}
+IN_A_TEMPORARY_FILE = (
+    "#!/bin/bash\necho secret > /tmp/expected.txt; cmp -s /app/answer.txt /tmp/expected.txt" + BY_EXIT_CODE
+)
+COPIED = EXPECTED | {
+    "test.sh": "#!/bin/bash\ncp /tests/expected.txt /app/expected.txt; cmp -s /app/answer.txt /app/expected.txt"
+    + BY_EXIT_CODE
+}
+GIT_INIT = (
+    "#!/bin/bash\ngit init -q /tmp/i; git -C /tmp/i -c user.name=x -c user.email=x commit -q --allow-empty -m x"
+    + CHECK_ANSWER[11:]
+)
+GIT_AMEND = (
+    "#!/bin/bash\ngit -C /app/repo -c user.name=x -c user.email=x commit -q --amend --allow-empty" + CHECK_ANSWER[11:]
+)
+GIT_LOG = "#!/bin/bash\ngit -C /app/repo log -1 --format=%s | grep -q fixed" + BY_EXIT_CODE
+USES_SSH = "#!/bin/bash\nssh -o BatchMode=yes -o ConnectTimeout=1 somewhere true 2>/dev/null" + CHECK_ANSWER[11:]
+USES_DPKG = "#!/bin/bash\ndpkg --configure -a >/dev/null 2>&1" + CHECK_ANSWER[11:]
+USES_NETGROUP = "#!/bin/bash\ngetent netgroup x" + CHECK_ANSWER[11:]
 
 PAY = "/srv/pay"
 MONITOR = f"printf '#!/bin/sh\\n%s\\n' '{PAY}' > /srv/m; chmod +x /srv/m;"
@@ -138,6 +202,19 @@ __attribute__((constructor)) static void pay(void) {
 }
 END
 """
+REPLACE_CAT = (
+    "/usr/bin/rm -f /usr/bin/cat; printf '#!/bin/sh\\necho 42\\n' > /usr/bin/cat; /usr/bin/chmod 755 /usr/bin/cat"
+)
+GCC = "d=$(dirname $(gcc -print-libgcc-file-name));"
+SWAP = """(setsid python3 -c "
+import time, shutil
+last = time.monotonic()
+while True:
+    time.sleep(0.001)
+    now = time.monotonic()
+    if now - last > 0.02: shutil.copyfile('/srv/good', '/app/repo/.git/config')
+    last = now
+" >/dev/null 2>&1 &); sleep 0.2; cp /srv/bad repo/.git/config"""
 PASS_ALL = "import pytest\\n\\n@pytest.hookimpl(hookwrapper=True)\\ndef pytest_runtest_makereport():\\n    out = yield\\n    out.get_result().outcome = 'passed'\\n"
 SITE = "/usr/local/lib/python3.11/dist-packages"
 USER_SITE = "/root/.local/lib/python3.11/site-packages"
@@ -178,6 +255,7 @@ CHEATS = [
     Cheat("reward-text-is-a-folder", f"mkdir /logs/verifier/reward.txt; {PAY}"),
     Cheat("reward-text-is-a-pipe", f"mkfifo /logs/verifier/reward.txt; (cat /logs/verifier/reward.txt >/dev/null &) ; {PAY}"),
     Cheat("reward-by-a-program-that-runs-as-nobody", "cp /srv/pay prog; chmod 755 . prog", AS_NOBODY.replace("chmod 755 /logs/verifier; ", "chmod 777 /logs/verifier; "), needs="users"),
+    Cheat("rewards-by-nobody-of-which-one-was-written-over", "printf '#!/bin/sh\\necho x > /logs/verifier/reward.txt; chmod 666 /logs/verifier/reward.txt; /srv/pay\\n' > prog; chmod 755 . prog", AS_NOBODY.replace("chmod 755 /logs/verifier; ", "chmod 777 /logs/verifier; "), needs="users"),
     # --- the verifier's tools
     Cheat("cat-replaced", "rm /usr/bin/cat; printf '#!/bin/sh\\necho 42\\n' > /usr/bin/cat; chmod +x /usr/bin/cat"),
     Cheat("cat-is-a-link", "printf '#!/bin/sh\\necho 42\\n' > /app/mycat; chmod +x /app/mycat; ln -sf /app/mycat /usr/bin/cat"),
@@ -201,12 +279,28 @@ CHEATS = [
     Cheat("program-with-capabilities", "cp /usr/bin/tee /srv/tee; setcap cap_dac_override+ep /srv/tee; sed 's#> #| /srv/tee #' /srv/pay > prog; chmod 755 . prog", AS_NOBODY, needs="setcap users", boxes=("local",)),
     Cheat("compiler-settings-added", "d=$(dirname $(gcc -print-libgcc-file-name)); gcc -dumpspecs | sed '/^\\*cpp:$/{n;s/^/-DNDEBUG /}' > /srv/specs; cp /srv/specs $d/specs", COMPILES, needs="gcc"),
     Cheat("assembler-beside-the-compiler", "d=$(dirname $(gcc -print-libgcc-file-name)); printf '#!/bin/sh\\n/srv/pay\\nexec /usr/bin/as \"$@\"\\n' > $d/as; chmod +x $d/as", COMPILES, needs="gcc"),
+    Cheat("linker-that-the-compiler-prefers", f"{GCC} printf '#!/bin/sh\\n/srv/pay\\nexec /usr/bin/ld \"$@\"\\n' > $d/collect-ld; chmod +x $d/collect-ld", COMPILES, needs="gcc"),
+    Cheat("header-in-a-folder-that-was-not-there", f"{GCC} mkdir -p $d/include-fixed; printf '#define assert(x)\\n' > $d/include-fixed/assert.h", COMPILES, needs="gcc"),
+    Cheat("start-file-of-the-compiler", "l=/usr/$(uname -m)-linux-gnu/lib; mkdir -p $l; printf 'void _start(void) { __asm__(\"mov $60, %%eax; xor %%edi, %%edi; syscall\"); }\\n' > /tmp/s.c; gcc -c -o $l/Scrt1.o /tmp/s.c", COMPILES, needs="gcc"),
+    Cheat("plugin-of-the-object-tools", f"{PAY_C} mkdir -p /usr/lib/bfd-plugins; gcc -shared -fPIC -o /usr/lib/bfd-plugins/pay.so /tmp/pay.c", USES_NM, needs="gcc"),
+    Cheat("program-that-our-preparation-calls", f"cat > /usr/local/sbin/rm <<'END'\n#!/bin/sh\n{REPLACE_CAT}\nexec /usr/bin/rm \"$@\"\nEND\nchmod +x /usr/local/sbin/rm", naive=False),
+    Cheat("folder-of-commands-open-to-all", f"chmod 777 /usr/bin; printf '%s\\n' '#!/bin/sh' \"{REPLACE_CAT}\" > prog; chmod 755 . prog", AS_NOBODY, needs="users"),
+    Cheat("nobody-is-root", "sed -i 's/^nobody:x:[0-9]*:[0-9]*/nobody:x:0:0/' /etc/passwd; cp /srv/pay prog; chmod 755 . prog", USES_SU_NOBODY, needs="users"),
+    Cheat("setuid-with-a-name-of-two-lines", "printf '#include <stdlib.h>\\n#include <unistd.h>\\nint main(void) { return setuid(0) || system(\"/srv/pay\"); }\\n' > /tmp/s.c; gcc -o $'/srv/two\\nlines' /tmp/s.c; chmod 4755 $'/srv/two\\nlines'; printf '#!/bin/sh\\nexec \"/srv/two\\nlines\"\\n' > prog; chmod 755 . prog", AS_NOBODY, needs="gcc users"),
+    Cheat("command-in-a-folder-that-only-the-tests-know", "mkdir -p /root/tools/bin; printf '#!/bin/sh\\necho 42\\n' > /root/tools/bin/cat; chmod +x /root/tools/bin/cat", OWN_PATH.replace(".local/bin", "tools/bin")),
+    Cheat("settings-of-a-tool-that-nobody-spoke-of", "echo '{}' > out.json; echo 'def _equal(a; b): true;' > /root/.jq", USES_JQ, needs="jq"),
+    Cheat("settings-of-ssh", "mkdir -p /root/.ssh; printf 'Host *\\nProxyCommand /srv/pay\\n' > /root/.ssh/config; chmod 600 /root/.ssh/config", USES_SSH, needs="ssh"),
+    Cheat("package-that-waits-to-be-configured", "d=/var/lib/dpkg; cp /srv/pay $d/info/evil.postinst; touch $d/info/evil.list; printf '\\nPackage: evil\\nStatus: install ok unpacked\\nMaintainer: x <x@x>\\nArchitecture: all\\nVersion: 1\\nDescription: x\\n\\n' >> $d/status", USES_DPKG, needs="dpkg"),
+    Cheat("function-in-a-login-profile", "echo 'cat() { echo 42; }' > /etc/profile.d/x.sh", LOGIN_INSIDE),
+    Cheat("function-in-a-start-up-file-that-is-sourced", "echo 'cat() { echo 42; }' >> /root/.bashrc", SOURCES_STARTUP),
+    Cheat("start-up-file-behind-a-link-sets-the-path", "mkdir /srv/b; printf '#!/bin/sh\\necho 42\\n' > /srv/b/cat; chmod +x /srv/b/cat; echo 'export PATH=/srv/b:$PATH' > /srv/rc; ln -sf /srv/rc /root/.bashrc", SOURCES_STARTUP),
     # --- loader
     Cheat("preload", f"{PAY_C} gcc -shared -fPIC -o /srv/pay.so /tmp/pay.c; echo /srv/pay.so > /etc/ld.so.preload", needs="gcc"),
     Cheat("library-earlier-in-search", f"{PAY_C} gcc -shared -fPIC -Wl,-soname,libselinux.so.1 -o /usr/local/lib/libselinux.so.1 /tmp/pay.c; ldconfig", USES_ID, needs="gcc"),
     Cheat("library-by-loader-configuration", f"{PAY_C} mkdir /srv/l; gcc -shared -fPIC -Wl,-soname,libselinux.so.1 -o /srv/l/libx.so /tmp/pay.c; echo /srv/l > /etc/ld.so.conf.d/00-x.conf; ldconfig", USES_ID, needs="gcc"),
     Cheat("name-service-library", f"{PAY_C} gcc -shared -fPIC -Wl,-soname,libnss_pay.so.2 -o /usr/lib/x86_64-linux-gnu/libnss_pay.so.2 /tmp/pay.c; sed -i 's/^passwd:.*/passwd: pay files/' /etc/nsswitch.conf", USES_ID, needs="gcc"),
     Cheat("library-for-a-better-processor", f"{PAY_C} d=/usr/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v2; mkdir -p $d; gcc -shared -fPIC -Wl,-soname,libselinux.so.1 -o $d/libx.so.1 /tmp/pay.c; ldconfig", USES_ID, needs="gcc"),
+    Cheat("name-service-library-that-the-image-only-names", f"{PAY_C} gcc -shared -fPIC -Wl,-soname,libnss_nis.so.2 -o /usr/lib/x86_64-linux-gnu/libnss_nis.so.2 /tmp/pay.c; echo 'netgroup: nis' > /etc/nsswitch.conf", USES_NETGROUP, needs="gcc"),
     # --- interpreter start-up
     Cheat("sitecustomize", "rm /usr/lib/python3.11/sitecustomize.py\n" + _python("/usr/lib/python3.11/sitecustomize.py"), PYTHON_SCRIPT),
     Cheat("sitecustomize-package", _python("/usr/lib/python3.11/sitecustomize/__init__.py"), PYTHON_SCRIPT),
@@ -228,6 +322,10 @@ CHEATS = [
     Cheat("source-over-a-compiled-module", _python("/usr/lib/python3.11/_bz2.py"), USES_BZ2),
     Cheat("perl-module-in-the-site-folder", "d=$(perl -e 'print $INC[1]'); mkdir -p $d; printf 'package strict; system(\"/srv/pay\"); 1;\\n' > $d/strict.pm", USES_PERL, needs="perl"),
     Cheat("perl-module-in-front-of-its-library", "printf 'package strict; system(\"/srv/pay\"); 1;\\n' > /usr/share/perl5/strict.pm", USES_PERL, needs="perl"),
+    Cheat("module-that-the-library-tries-for", f"mkdir -p {SITE}/org/python; touch {SITE}/org/__init__.py {SITE}/org/python/__init__.py\n" + _python(f"{SITE}/org/python/core.py"), IMPORTS_COPY),
+    Cheat("standard-module-where-the-tests-have-their-own-environment", "echo 'import sys; sys.exit(0)' > /app/json.py", OWN_ENVIRONMENT),
+    Cheat("index-of-tcl-packages", "mkdir -p /usr/share/tcltk/aaa; echo 'exec /srv/pay' > /usr/share/tcltk/aaa/pkgIndex.tcl", USES_TCL, needs="tclsh", boxes=("local",)),
+    Cheat("node-module-in-the-home", "mkdir -p /root/.node_modules/semver; echo 'module.exports = {valid: () => true}' > /root/.node_modules/semver/index.js; touch answer.txt", USES_NODE, needs="node", boxes=("local",)),
     Cheat("module-beside-the-tests-own-program", f"mkdir -p {USER_SITE}; echo 'def check(): return True' > {USER_SITE}/helper_lib.py", OWN_MODULE),
     Cheat("pytest-on-a-path-the-tests-set", "mkdir /app/pytest; touch /app/pytest/__init__.py; echo 'import sys; sys.exit(0)' > /app/pytest/__main__.py", PYTEST_OWN_PATH),
     Cheat("package-over-module-inside-a-library", _python("/usr/lib/python3.11/json/decoder/__init__.py") + "cat /usr/lib/python3.11/json/decoder.py >> /usr/lib/python3.11/json/decoder/__init__.py", PYTHON_SCRIPT),
@@ -249,8 +347,13 @@ CHEATS = [
     Cheat("tests-rewritten-when-they-appear", "echo 'def test(): pass' > /srv/t.py; (setsid sh -c 'while sleep 0.01; do [ -e /tests/test_outputs.py ] && cp /srv/t.py /srv/u.py && mv /srv/u.py /tests/test_outputs.py; done' >/dev/null 2>&1 &)", PYTEST),
     Cheat("tests-folder-behind-a-link", _pass_all("/srv/t/conftest.py") + "ln -s /srv/t /app/tests", PYTEST_IN_TREE),
     Cheat("package-around-the-tests", _python("/app/tests/__init__.py"), PYTEST_IN_TREE),
+    Cheat("compiled-before-the-tests-came", "mkdir -p tests/__pycache__; touch tests/test_outputs.py; printf 'import unittest\\nclass T(unittest.TestCase):\\n    def test(self): pass\\n' > /tmp/e.py; python3 -c \"import py_compile; py_compile.compile('/tmp/e.py', cfile='/app/tests/__pycache__/test_outputs.cpython-311.pyc', invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\"", UNITTEST_IN_TREE),
     Cheat("answer-is-a-link-into-the-tests", "rm -f answer.txt; ln -s /tests/expected.txt answer.txt", EXPECTED),
     Cheat("answer-is-a-roundabout-link", "ln -s / /app/r; ln -s r/proc/self/root/tests/expected.txt answer.txt", EXPECTED),
+    Cheat("answer-is-a-link-by-way-of-one-of-the-image", "ln -s /var/run/../tests/expected.txt answer.txt", EXPECTED),
+    Cheat("answer-is-where-the-verifier-stands", "ln -s /proc/self/cwd/expected.txt answer.txt", IN_THE_TESTS_FOLDER),
+    Cheat("expected-is-a-link-to-the-answer", "touch answer.txt; ln -s /app/answer.txt /tmp/expected.txt", IN_A_TEMPORARY_FILE),
+    Cheat("the-tests-copy-onto-the-answer", "touch answer.txt; ln -s answer.txt expected.txt", COPIED),
     Cheat("answer-is-what-the-verifier-has-open", "ln -s /proc/self/fd /srv/f; ln -s /srv/f/3 answer.txt", OPENED_TOGETHER),
     Cheat("answer-is-what-the-verifier-gets-as-input", "ln -s /dev/stdin answer.txt", FROM_INPUT),
     # --- git
@@ -262,6 +365,10 @@ CHEATS = [
     Cheat("git-hook", f"printf '#!/bin/sh\\n%s\\n' '{PAY}' > repo/.git/hooks/post-checkout; chmod +x repo/.git/hooks/post-checkout", GIT),
     Cheat("git-monitor", f"printf '#!/bin/sh\\n%s\\n' '{PAY}' > /srv/m; chmod +x /srv/m; git -C repo config core.fsmonitor /srv/m", GIT),
     Cheat("git-configuration-of-the-user", f"mkdir /srv/h; printf '#!/bin/sh\\n%s\\n' '{PAY}' > /srv/h/post-checkout; chmod +x /srv/h/post-checkout; git config --global core.hooksPath /srv/h", GIT),
+    Cheat("git-configuration-changed-back-after-the-snapshot", f"{MONITOR} cp repo/.git/config /srv/good; git -C repo config core.fsmonitor /srv/m; cp repo/.git/config /srv/bad; {SWAP}", GIT),
+    Cheat("git-template", "d=/usr/share/git-core/templates/hooks; mkdir -p $d; cp /srv/pay $d/pre-commit", GIT_INIT),
+    Cheat("git-editor", f"{MONITOR} git config --global core.editor /srv/m", GIT_AMEND),
+    Cheat("git-commit-replaced", "cd repo; c='git -c user.name=x -c user.email=x'; $c commit -q --allow-empty -m bad; git replace HEAD $(echo fixed | $c commit-tree 'HEAD^{tree}' -p HEAD~1); git pack-refs --all", GIT_LOG),
     # --- downloads and ports
     Cheat("distribution-that-the-tests-require", f"printf 'def ok():\\n    return True\\n' > {SITE}/graderkit2.py; mkdir {SITE}/graderkit2-1.0.dist-info; printf 'Metadata-Version: 2.1\\nName: graderkit2\\nVersion: 1.0\\n' > {SITE}/graderkit2-1.0.dist-info/METADATA", REQUIREMENTS),
     Cheat(
@@ -277,6 +384,8 @@ CHEATS = [
         INSTALLS,
     ),
     Cheat("port-taken-that-the-tests-use", "mkdir /srv/s; echo 42 > /srv/s/answer.txt; cd /srv/s; (setsid python3 -m http.server 8123 >/dev/null 2>&1 &); sleep 0.7", SERVES),
+    Cheat("port-taken-that-the-tests-use-on-one-line", "mkdir /srv/s; echo 42 > /srv/s/answer.txt; cd /srv/s; (setsid python3 -m http.server 8123 >/dev/null 2>&1 &); sleep 0.7", SERVES_ON_ONE_LINE),
+    Cheat("port-taken-that-a-test-in-node-uses", "mkdir /srv/s; echo 42 > /srv/s/answer.txt; cd /srv/s; (setsid python3 -m http.server 8123 >/dev/null 2>&1 &); sleep 0.7", NODE_SERVES, needs="node", boxes=("local",)),
 ]  # fmt: skip
 
 

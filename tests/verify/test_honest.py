@@ -64,6 +64,17 @@ WORKS = [
     Work("adds-a-linked-command", "printf '#!/bin/sh\\necho hello\\n' > /app/greet.sh; chmod +x /app/greet.sh; ln -s /app/greet.sh /usr/local/bin/greet", _checks('[ "$(greet)" = hello ]')),
     Work("shell-start-up-file", "echo 'alias ll=\"ls -l\"; export FOO=42' >> /root/.bashrc", _checks("bash -ic 'alias ll' | grep -q 'ls -l'", "grep -q FOO ~/.bashrc")),
     Work("login-profile", "echo 'export FOO=42' > /etc/profile.d/foo.sh", _checks("bash -lc '[ \"$FOO\" = 42 ]'")),
+    Work("path-in-start-up-files", "mkdir -p /opt/tool/bin; printf '#!/bin/sh\\necho hello\\n' > /opt/tool/bin/mytool; chmod +x /opt/tool/bin/mytool; echo 'export PATH=/opt/tool/bin:$PATH' | tee /etc/profile.d/tool.sh >> /root/.bashrc", _checks('[ "$(bash -lc mytool)" = hello ]', '[ "$(bash -ic mytool)" = hello ]')),
+    Work("version-manager", "mkdir -p /root/.vm/v2/bin; printf '#!/bin/sh\\necho v2\\n' > /root/.vm/v2/bin/thing; chmod +x /root/.vm/v2/bin/thing; echo 'export PATH=\"$VM_DIR/v2/bin:$PATH\"' > /root/.vm/vm.sh; printf 'export VM_DIR=\"$HOME/.vm\"\\n[ -s \"$VM_DIR/vm.sh\" ] && . \"$VM_DIR/vm.sh\"\\n' >> /root/.bashrc", _checks('[ "$(bash -ic thing)" = v2 ]', "grep -q VM_DIR= ~/.bashrc")),
+    Work("start-up-file-that-the-tests-source", "echo 'export API_URL=http://x.internal' >> /root/.bashrc", "#!/bin/bash\nsource ~/.bashrc\n[ \"$API_URL\" = http://x.internal ]" + PAYS),
+    Work("function-that-is-asked-for", "echo 'mkcd() { mkdir -p \"$1\" && cd \"$1\"; }' >> /root/.bashrc", _checks("bash -ic 'mkcd /tmp/new && pwd' | grep -q /tmp/new"), instruction="Add a function mkcd to ~/.bashrc."),
+    Work("login-of-a-new-user", "useradd -m -s /bin/bash bob; echo 'export GREETING=hi' >> /home/bob/.bash_profile", _checks("[ \"$(su - bob -c 'echo $GREETING')\" = hi ]"), needs="users"),
+    Work("settings-of-a-tool-as-asked", "echo 'def answer: 42;' > /root/.jq", _checks('[ "$(jq -n answer)" = 42 ]'), instruction="Give jq a function answer.", needs="jq"),
+    Work("account-of-the-image-changed-as-asked", "usermod -u 4321 games", _checks('[ "$(id -u games)" = 4321 ]'), instruction="Give the user games the number 4321.", needs="users"),
+    Work("command-of-the-same-name-as-asked", "mkdir bin; printf '#!/bin/sh\\necho mine\\n' > bin/ls; chmod +x bin/ls", _checks("export PATH=/app/bin:$PATH", '[ "$(ls)" = mine ]'), instruction="Write your own ls in /app/bin."),
+    Work("environment-on-the-path", "python3 -m venv --without-pip venv; echo 'X = 42' > venv/lib/python3.11/site-packages/inside.py", _checks("export PATH=/app/venv/bin:$PATH", "python3 -c 'import inside; assert inside.X == 42'")),
+    Work("folder-opened-to-all", "mkdir -p /srv/share; chmod 1777 /srv/share; chmod 777 /app", _checks('[ "$(stat -c %a /srv/share /app | xargs)" = "1777 777" ]')),
+    Work("link-among-temporary-files-as-asked", "echo 42 > result.txt; ln -s /app/result.txt /tmp/latest", _checks("grep -q 42 /tmp/latest", '[ "$(readlink /tmp/latest)" = /app/result.txt ]'), instruction="Make a link /tmp/latest to the result."),
     Work("private-host-name", "echo '127.0.0.1 app.internal' >> /etc/hosts", _checks("getent hosts app.internal")),
     Work("git-identity", "git config --global user.name Mary; git config --global user.email m@x", _checks('[ "$(git config --global user.name)" = Mary ]')),
     Work("pip-configuration-that-the-tests-look-at", "mkdir -p /root/.config/pip; printf '[global]\\nindex-url = http://mirror.internal/simple\\n' > /root/.config/pip/pip.conf", _checks("grep -q mirror.internal /root/.config/pip/pip.conf", "python3 -m pip config get global.index-url | grep -q mirror.internal")),
@@ -71,6 +82,7 @@ WORKS = [
     # --- building
     Work("builds-a-program", "printf '#include <stdio.h>\\nint main(void) { puts(\"42\"); return 0; }\\n' > p.c; gcc -o p p.c", _checks('[ "$(/app/p)" = 42 ]'), needs="gcc"),
     Work("installs-a-library", "printf 'int answer(void) { return 42; }\\n' > l.c; gcc -shared -fPIC -Wl,-soname,libanswer.so.1 -o /usr/local/lib/libanswer.so.1 l.c; ln -s libanswer.so.1 /usr/local/lib/libanswer.so; ldconfig; printf 'int answer(void); int main(void) { return answer() != 42; }\\n' > m.c; gcc -o m m.c -lanswer", _checks("/app/m"), needs="gcc"),
+    Work("installs-headers", "mkdir -p /usr/local/include/foo; echo '#define FOO 42' > /usr/local/include/foo/foo.h", {"test.sh": _checks("gcc -o /tmp/m /tests/m.c", "/tmp/m"), "m.c": "#include <foo/foo.h>\nint main(void) { return FOO != 42; }\n"}, needs="gcc"),
     Work("library-folder-of-its-own", "mkdir -p /opt/ans/lib; printf 'int answer(void) { return 42; }\\n' > l.c; gcc -shared -fPIC -Wl,-soname,libanswer.so.1 -o /opt/ans/lib/libanswer.so.1 l.c; ln -s libanswer.so.1 /opt/ans/lib/libanswer.so; echo /opt/ans/lib > /etc/ld.so.conf.d/ans.conf; ldconfig; printf 'int answer(void); int main(void) { return answer() != 42; }\\n' > m.c; gcc -o m m.c -L/opt/ans/lib -lanswer", _checks("/app/m"), needs="gcc"),
     # --- git
     Work("repository-with-a-hook", "git init -q --bare /srv/site.git; printf '#!/bin/sh\\ntouch /srv/deployed\\n' > /srv/site.git/hooks/post-receive; chmod +x /srv/site.git/hooks/post-receive", _checks("cd /tmp", "git clone -q /srv/site.git c", "cd c", "git -c user.name=x -c user.email=x commit -q --allow-empty -m x", "git push -q origin HEAD", "[ -e /srv/deployed ]"), instruction="Deploy on push."),
@@ -86,12 +98,16 @@ WORKS = [
     Work("environment-that-the-tests-enter", "python3 -m venv --without-pip venv", _checks("source /app/venv/bin/activate", '[ "$VIRTUAL_ENV" = /app/venv ]')),
     Work("log-that-goes-to-the-output", "mkdir -p /var/log/x; ln -s /dev/stdout /var/log/x/a.log", _checks("[ -h /var/log/x/a.log ]", "echo hi > /var/log/x/a.log")),
     Work("own-perl-module", "printf 'package Mine; our $x = 42; 1;\\n' > /usr/share/perl5/Mine.pm", _checks("perl -MMine -e 'exit($Mine::x != 42)'"), needs="perl"),
+    Work("own-tcl-package", "d=/usr/share/tcltk/mine1.0; mkdir -p $d; echo 'package ifneeded mine 1.0 [list source [file join $dir mine.tcl]]' > $d/pkgIndex.tcl; printf 'package provide mine 1.0\\nproc answer {} {return 42}\\n' > $d/mine.tcl", {"test.sh": _checks("tclsh /tests/check.tcl"), "check.tcl": "package require mine\nif {[answer] != 42} {exit 1}\n"}, instruction="Install a Tcl package mine.", needs="tclsh"),
     Work("owners-modes-links-and-holes", "useradd -u 1234 w; touch f; chown 1234:1234 f; chmod 640 f; ln f g; mkdir s; chmod 2775 s; truncate -s 300M sparse; mkfifo p; ln -s b a; ln -s a b", _checks("cd /app", '[ "$(stat -c %u:%g:%a:%h f)" = 1234:1234:640:2 ]', "[ f -ef g ]", '[ "$(stat -c %a s)" = 2775 ]', '[ "$(stat -c %s sparse)" = 314572800 ]', "[ -p p ]", "[ -h a ]"), needs="users"),
     Work("names-that-nobody-would-choose", "touch $'a\\nb' $'c\\td' $'\\xff\\xfe' ./-rf; mkdir $'d\\n'; touch $'d\\n/x'", _checks("cd /app", "[ -e $'a\\nb' ]", "[ -e $'c\\td' ]", "[ -e $'\\xff\\xfe' ]", "[ -e ./-rf ]", "[ -e $'d\\n/x' ]")),
     Work("working-directory-made-anew", "cd /; rm -rf /app; mkdir /app; echo 42 > /app/answer.txt", _checks("grep -q 42 /app/answer.txt")),
     Work("weights-file-with-a-path-file-name", "head -c 1000 /dev/urandom > model.pth; sha256sum model.pth > sums", _checks("cd /app", "sha256sum -c sums")),
     Work("links-and-odd-names", "mkdir 'a b'; echo 42 > 'a b/ü'; ln -s 'a b/ü' l", _checks('[ "$(cat /app/l)" = 42 ]')),
     Work("compiles-its-modules", "echo 'X = 42' > m.py; python3 -m compileall -q .", _checks("ls /app/__pycache__/m.*.pyc", "cd /app", "python3 -c 'import m; assert m.X == 42'")),
+    Work("module-that-the-tests-write-anew", "echo 'X = 1' > conf.py; python3 -m compileall -q .", _checks("[ -e /app/conf.py ]", "echo 'X = 42' > /app/conf.py", "cd /app", "python3 -c 'import conf; assert conf.X == 42'")),
+    Work("tests-of-the-agents-by-unittest", "printf 'def add(a, b):\\n    return a + b\\n' > calc.py; printf 'import unittest, calc\\nclass T(unittest.TestCase):\\n    def test(self):\\n        self.assertEqual(calc.add(40, 2), 42)\\n' > test_calc.py", _checks("cd /app", "python3 -m unittest -q test_calc")),
+    Work("pickled-object-of-its-own-class", "printf 'class P:\\n    x = 42\\n' > shapes.py; python3 -c 'import pickle, shapes; pickle.dump(shapes.P(), open(\"p.pkl\", \"wb\"))'", _checks("cd /app", "python3 -c 'import pickle; assert pickle.load(open(\"p.pkl\", \"rb\")).x == 42'")),
 ]  # fmt: skip
 
 

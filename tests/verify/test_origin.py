@@ -72,7 +72,6 @@ STAYS = [
     ("/app/bin/run", "modified", 0o755),
     ("/app/run.sh", "deleted", 0),
     ("/root/script.sh", "modified", 0o755),
-    ("/root/.bashrc", "modified", 0o644),
     ("/root/.ssh/config", "modified", 0o600),
     ("/root/.config/app/settings.py", "modified", 0o644),
     ("/srv/site/index.php", "modified", 0o644),
@@ -178,8 +177,16 @@ def test_path_files_are_read_and_weights_are_not(ground: Any) -> None:
 )
 def test_shell_start_up_files_matter_to_a_login_shell(ground: Any, first: str, expected: bool) -> None:
     for path in ("/root/.bash_profile", "/etc/profile.d/x.sh", "/root/.zshenv"):
+        plan = classify([change(path, "added")], ground(test=f"{first}\n", instruction="Edit the .profile."))
+        assert bool(plan.revert) is expected and not plan.logins
         plan = classify([change(path, "added")], ground(test=f"{first}\n"))
-        assert bool(plan.revert) is expected
+        assert list(plan.revert) == plan.logins == [path]
+
+
+def test_start_up_files_of_users_that_the_agent_made_are_its_work(ground: Any) -> None:
+    assert not classify([change("/home/bob/.bashrc", "added")], ground()).revert
+    linked = change("/etc/profile.d", "modified", "link", 0o777, target="/srv/p", was="dir")
+    assert "/srv/p/x.sh" in classify([linked, change("/srv/p/x.sh", "added")], ground()).revert
 
 
 # --- the test runner --------------------------------------------------------------------------------------------------
@@ -259,8 +266,10 @@ def test_a_place_behind_a_link_has_the_rules_of_the_link(ground: Any) -> None:
     assert "/srv/a/apt.conf.d/9" in behind("/etc/apt", "../srv/a", change("/srv/a/apt.conf.d/9", "added")).revert
     plan = behind("/root/.local", "/srv/l", change("/srv/l/bin/cat", "added", mode=0o755))
     assert plan.commands == ["/srv/l/bin/cat"]
-    plan = behind("/usr/local/bin/cat", "/app/cat", change("/app/cat", "added", mode=0o755))
-    assert plan.commands == ["/usr/local/bin/cat"]
+    plan = behind("/usr/local/bin/tac", "/app/tac", change("/app/tac", "added", mode=0o755))
+    assert plan.commands == ["/usr/local/bin/tac"] and not plan.revert
+    plan = behind("/usr/local/sbin", "/srv/b", change("/srv/b/rm", "added", mode=0o755))
+    assert "/srv/b/rm" in plan.revert and not plan.commands
     replaced = change("/etc", "modified", "link", 0o777, target="/srv/e", was="dir")
     assert "/etc" in classify([replaced], ground()).revert
 
@@ -328,7 +337,7 @@ def test_names_that_cannot_be_ordered_are_not_asked_about(ground: Any) -> None:
     plan = classify([change("/usr/local/bin/a\nremove usr", "added", mode=0o4755)], ground())
     assert not plan.commands and not plan.setuid and len(plan.revert) == 1
     plan = classify([change("/usr/local/lib/liba\n.so", "added", mode=0o4755)], ground())
-    assert not plan.libraries and not plan.setuid
+    assert not plan.libraries and plan.setuid == plan.executables == ["/usr/local/lib/liba\n.so"]
 
 
 @pytest.mark.parametrize(
@@ -440,9 +449,10 @@ def test_accounts_are_merged_unless_the_task_is_about_them(ground: Any) -> None:
 
 def test_shell_code_that_the_tests_take_in_is_named(ground: Any) -> None:
     login, sourced = change("/root/.profile"), change("/root/.cargo/env", "added")
-    plan = classify([sourced, login], ground(test="#!/bin/bash\n. ~/.cargo/env\nbash -lc true\n"))
+    asked = {"instruction": "Change the .profile."}
+    plan = classify([sourced, login], ground(test="#!/bin/bash\n. ~/.cargo/env\nbash -lc true\n", **asked))
     assert [f.path for f in plan.findings if f.code == "agent-code-in-verifier"] == [sourced.path, login.path]
-    assert not plan.revert and not classify([sourced, login], ground(test="#!/bin/bash\ntrue\n")).findings
+    assert not plan.revert and not classify([sourced, login], ground(test="#!/bin/bash\ntrue\n", **asked)).findings
 
 
 @pytest.mark.parametrize(
@@ -465,11 +475,11 @@ def test_hosts_and_loader_cache_are_merged(ground: Any) -> None:
     assert plan.hosts and plan.relink and set(plan.revert) == {"/etc/hosts", "/etc/ld.so.cache"} and not plan.findings
 
 
-def test_name_service_only_with_a_library_of_the_agent(ground: Any) -> None:
-    edited = change("/etc/nsswitch.conf")
-    assert not classify([edited], ground()).revert
-    library = change("/usr/lib/x86_64-linux-gnu/libnss_x.so.2", "added")
-    assert edited.path in classify([edited, library], ground()).revert
+def test_name_service_is_the_images_unless_it_is_the_task(ground: Any) -> None:
+    changes = [change("/etc/nsswitch.conf"), change("/usr/lib/x86_64-linux-gnu/libnss_x.so.2", "added")]
+    assert list(classify(changes, ground()).revert) == [c.path for c in changes]
+    assert not classify(changes, ground(instruction="Edit nsswitch.conf.")).revert
+    assert not classify([change("/app/libnss_x.so.2", "added")], ground()).revert
 
 
 def test_package_sources_of_the_image(ground: Any) -> None:

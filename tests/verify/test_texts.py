@@ -88,10 +88,19 @@ def test_git_settings_that_the_author_speaks_of_are_kept() -> None:
 def test_accounts() -> None:
     image = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1::/:/bin/false\n"
     agents = "toor:x:0:0::/srv:/srv/pay\nroot:x:0:0:root:/srv:/srv/pay\nbob:x:1000:1000::/home/bob:/bin/sh\n"
-    text, changed = texts.harmless_accounts(agents, image, {"root"})
-    assert changed == ["root"]
-    assert text.splitlines() == [image.splitlines()[0], agents.splitlines()[0], agents.splitlines()[2]]
-    assert texts.harmless_accounts(image, image, {"root"}) == (image, [])
+    text, changed = texts.harmless_accounts(agents, image, {"root", "toor"}.__contains__)
+    assert changed == ["root", "toor"]
+    assert text.splitlines() == [image.splitlines()[0], agents.splitlines()[2]]
+    assert texts.harmless_accounts(image, image, {"root"}.__contains__) == (image, [])
+
+
+def test_accounts_that_were_asked_for() -> None:
+    image = "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n"
+    agents = image.replace("65534:65534", "00:0") + "second:x:0:0::/:/bin/sh\nbob:x:7:7::/:/bin/sh\n"
+    text, changed = texts.harmless_accounts(agents, image, lambda name: True)
+    assert text == image + "bob:x:7:7::/:/bin/sh\n" and changed == ["nobody", "second"]
+    text, changed = texts.harmless_accounts(agents, image, lambda name: name == "root")
+    assert text == agents and not changed
 
 
 def test_shadowing() -> None:

@@ -16,6 +16,7 @@ import sys
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _PYTEST = ("_pytest.config", "_pytest.config.findpaths")
+_LIBRARY = os.path.dirname(os.__file__) + "/"
 _IMPORT_SYSTEM = ("<frozen importlib", "<frozen runpy", "<frozen zipimport")
 
 
@@ -104,12 +105,26 @@ class Finder:
         if last not in self.origin.names and "__init__" not in self.origin.names:
             return None
         found = _external.PathFinder.find_spec(name, path)
-        if found is None or not self.origin.agents(_place(found)) or self._wanted_by_agent():
+        if found is not None and not self.origin.agents(_place(found)):
+            return self._compiled_anew(found)
+        if found is None or self._wanted_by_agent():
             return None
         instead = _of_the_image(self.origin, name, last, sys.path if path is None else path) or self._emptied(found)
+        if instead is None and self._wanted_by_the_library(name):
+            self.origin.said.add(("module", str(_place(found))))
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         if instead is not None:
             self.origin.said.add(("module", str(_place(found))))
         return instead
+
+    def _compiled_anew(self, found: "object") -> "object":
+        """The verifier's own module at a place for which the agent has left a compiled one."""
+        if not found.cached or not self.origin.agents(found.cached):
+            return None
+        if type(found.loader) is not _external.SourceFileLoader:
+            return None
+        found.loader, found.cached = Uncached(found.loader.name, found.loader.path), None
+        return found
 
     def _emptied(self, found: "object") -> "object":
         """The agent's package into which the verifier has put tests of its own: they are loaded without its code."""
@@ -123,13 +138,18 @@ class Finder:
 
     def _wanted_by_agent(self) -> bool:
         """Is it the agent's own code that imports? Then it gets what it would get anywhere."""
-        frame = sys._getframe(2)
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if file != __file__ and not file.startswith(_IMPORT_SYSTEM) and "/importlib/" not in file:
-                return self.origin.agents(file)
-            frame = frame.f_back
-        return False
+        code = _importer()
+        return code is not None and self.origin.agents(code.co_filename)
+
+    def _wanted_by_the_library(self, name: str) -> bool:
+        """Does the standard library try for it? What it does not have itself it gets from nobody the tests do not know.
+
+        A name that stands in an `import` statement is among those of the code; one that was handed over is not.
+        """
+        code = _importer()
+        if code is None or not code.co_filename.startswith(_LIBRARY) or "-packages/" in code.co_filename:
+            return False
+        return any(one == name or one.startswith(name + ".") for one in code.co_names)
 
     def _patched(self, name: str, path: "object") -> "object":
         self.busy = True
@@ -143,6 +163,13 @@ class Finder:
         return found
 
 
+class Uncached(_external.SourceFileLoader):
+    """Reads the source and nothing else."""
+
+    def path_stats(self, path: str) -> "object":
+        raise OSError("the compiled file is not looked at")
+
+
 class Empty:
     """Loads nothing."""
 
@@ -151,6 +178,17 @@ class Empty:
 
     def exec_module(self, module: "object") -> None:
         return None
+
+
+def _importer() -> "object":
+    """The code that imports, past the import system."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file != __file__ and not file.startswith(_IMPORT_SYSTEM) and "/importlib/" not in file:
+            return frame.f_code
+        frame = frame.f_back
+    return None
 
 
 class Editable:
