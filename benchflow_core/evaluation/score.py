@@ -82,6 +82,7 @@ class _Again:
                 "the task was changed since it ran.", remedy="Put it back, or add --allow-drift: the verdict says so."
             )
         rollout = await Rollout.create(config, self.host, plan=plan)
+        rollout.trajectory = RolloutDir(self.folder).events
         await rollout.setup()
         reached: list[Rewards | None] = []
         try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from benchflow_core.errors import PluginError
+from benchflow_core.errors import BenchflowError, PluginError
 from benchflow_core.plugins.index import COMMAND_GROUP, Index, Plugin, Problem, kind_of, normalised
 from benchflow_core.plugins.policy import Block, Policy
 
@@ -35,6 +35,12 @@ class Loaded:
     aliases: tuple[str, ...] = ()
     inner: Loaded | None = None
     """What it wraps, for `wrapper/agent`."""
+
+    @property
+    def who(self) -> str:
+        """For messages: `sandbox 'e2b' of benchflow-sandbox-e2b 1.0`."""
+        owner = f" of {self.distribution} {self.version}" if self.distribution else ""
+        return f"{self.kind} '{self.name}'{owner}"
 
     def stamp(self) -> dict[str, str]:
         """For results."""
@@ -188,9 +194,12 @@ class Registry:
                 raise strict(note)
             self._warn(noticed(note))
         if plugin not in self._loaded:
+            from benchflow_core.plugins.guard import guarded_spec
+
             owner = plugin.distribution
             kind = kind_of(plugin.group)
-            self._loaded[plugin] = Loaded(kind, plugin.name, owner.name, owner.version, outcome.spec, plugin.aliases)
+            found = Loaded(kind, plugin.name, owner.name, owner.version, outcome.spec, plugin.aliases)
+            self._loaded[plugin] = replace(found, spec=guarded_spec(kind, found.who, outcome.spec))
         return self._loaded[plugin]
 
     def _wrapped(self, outer: Loaded, inner: Loaded) -> Loaded:
@@ -229,6 +238,10 @@ class Registry:
             return False
 
     # --- saying what is wrong --------------------------------------------------------------------------------
+
+    def warn(self, error: BenchflowError) -> None:
+        """A plugin that failed and was not needed: said once."""
+        self._warn(str(error), error.__cause__)
 
     def _insist(self) -> None:
         """Under strict mode nothing runs while metadata shows a problem."""

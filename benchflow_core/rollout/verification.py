@@ -23,6 +23,7 @@ __all__ = ["run_soft_verify", "run_verify", "verify_request"]
 def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
     start = prepare.start_request(rollout)
     settings = rollout.settings()
+    rollout.record.log.flush()  # a verifier reads the log from disk
     return VerifyRequest(
         task=rollout.plan.task,
         step=rollout.step,
@@ -39,6 +40,7 @@ def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
         emit=rollout.said,
         model=rollout.model,
         workdir=rollout.workdir,
+        trajectory=rollout.trajectory or rollout.record.dir.events,
     )
 
 
