@@ -23,6 +23,7 @@ __all__ = [
     "ErrorKind",
     "InfrastructureError",
     "PluginError",
+    "PluginFailed",
     "ProviderError",
     "ProviderRateLimited",
     "RewardInvalid",
@@ -143,6 +144,12 @@ class InfrastructureError(BenchflowError):
 
     kind = ErrorKind.INFRASTRUCTURE
     retryable = True
+
+
+class PluginFailed(InfrastructureError):
+    """Code of a plugin raised what it should not have, or returned the wrong thing: a defect of the plugin."""
+
+    retryable = False
 
 
 class BuildError(InfrastructureError):

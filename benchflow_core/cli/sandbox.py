@@ -107,9 +107,15 @@ sandbox.add_command(shell)
 
 
 def _describe(loaded: Loaded) -> dict[str, Any]:
+    from benchflow_core.contracts import Availability
+    from benchflow_core.errors import PluginFailed
     from benchflow_core.rollout.plan import sandbox_capabilities
 
-    found = loaded.spec.available()
+    found, capabilities = loaded.spec.available(), frozenset[str]()
+    try:
+        capabilities = sandbox_capabilities(loaded) if found.ok else capabilities
+    except PluginFailed as error:
+        found = Availability(False, error.message)
     return {
         "name": loaded.name,
         "available": found.ok,
@@ -117,7 +123,7 @@ def _describe(loaded: Loaded) -> dict[str, Any]:
         "remedy": found.remedy,
         "rank": loaded.spec.default_rank,
         "summary": loaded.spec.summary,
-        "capabilities": sorted(sandbox_capabilities(loaded)) if found.ok else [],
+        "capabilities": sorted(capabilities),
         "threat_model": loaded.spec.threat_model,
         "distribution": f"{loaded.distribution} {loaded.version}",
     }

@@ -49,6 +49,7 @@ class ExporterSpec:
     automatic: bool = False
     """Written beside every rollout as it finishes, below `trainer/`."""
     options: Mapping[str, str] = field(default_factory=dict)
+    """What `--option` knows, with the defaults; `export` gets all of them."""
     panel: Callable[[RolloutRecord], Panel | None] | None = None
     """What it adds to the page of a rollout."""
     job_panel: Callable[[JobResults], Panel | None] | None = None

@@ -208,7 +208,9 @@ class Task:
     locked_paths: tuple[str, ...] = ("/solution", "/tests")
     """Never readable by an agent without oracle access."""
     drive: Mapping[str, Any] | None = None
-    """Scenes, users or a loop that the task itself asks for."""
+    """How the task itself wants to be played. `loop`: a driver that is installed, as `--loop-strategy` names it
+    (`name:k=3`); what the user names wins. `scenes`: each with `name`, `roles` and `turns`. `user`: a simulated one.
+    Anything else is refused."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     version: str | None = None
     description: str = ""

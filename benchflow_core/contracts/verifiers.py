@@ -57,7 +57,8 @@ class VerifyContext:
     """The last thing a verifier does in its box, once: `found = await context.collect(exit_code)` kills every process
     there, brings the contents of `settings.logs_target` to `output_dir`, and returns what the task's dialect reads."""
     trajectory: Path | None = None
-    """The rollout's events so far, for verifiers that read them."""
+    """The rollout's `events.jsonl` so far, on the host. A line has `kind` and `data`: what a driver gave with
+    `Episode.reward` is of the kind `reward`, with `value`, `source` and `step_index`."""
     ask: Callable[[Sequence[tuple[str, str]], str], Awaitable[str]] = _no_model
     """(talk of `("user" | "assistant", text)`, system prompt) to the answer of the judge's model, over whatever wire it
     has; only with `VerifierSpec.needs_model`."""

@@ -18,6 +18,7 @@ from benchflow_core.evaluation.codec import to_json
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.elsewhere import Elsewhere, Place, open_place
 from benchflow_core.evaluation.estimate import LARGE, estimate
+from benchflow_core.evaluation.export import automatic_exports
 from benchflow_core.evaluation.folders import read_result, row_of
 from benchflow_core.evaluation.items import Item, plan_items, select_tasks
 from benchflow_core.evaluation.jobfile import Entry, JobRecord
@@ -229,7 +230,8 @@ class Evaluation:
         self._tell("finished", row_of(dict(result)))
 
     async def _run(self, todo: Sequence[Entry], room: Room, host: Host, watch: Stopwatch) -> EvaluationResult:
-        bus = ObserverBus(host.plugins.observers(), self._warn)
+        watching = [*host.plugins.observers(), *automatic_exports(host.plugins.all("exporter"))]
+        bus = ObserverBus(watching, self._warn)
         learned = self._learning.now if self._learning else None
         given = (self.config, self.job_dir, host, bus, self._tell, self._warn, learned)
         attempts = Elsewhere(self._place, *given) if self._place else Attempts(*given)

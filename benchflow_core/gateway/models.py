@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import (
@@ -25,6 +25,7 @@ from benchflow_core.errors import ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
 from benchflow_core.gateway.resolve import WIRES, targets_of
 from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.plugins.guard import Guarded
 
 if TYPE_CHECKING:
     from benchflow_core.gateway.shared import RemoteGateways
@@ -231,7 +232,8 @@ class Models:
                 folder = self._work_dir() / f"gateway-{gateway.name}-{len(self._gateways)}"
                 await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
                 context = GatewayContext(folder, self._env, self._concurrency, options)
-                self._gateways[key] = await asyncio.to_thread(gateway.spec.open, context)
+                opened = await asyncio.to_thread(gateway.spec.open, context)
+                self._gateways[key] = cast("Gateway", Guarded(opened, gateway.who))
             return self._gateways[key]
 
 

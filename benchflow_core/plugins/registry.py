@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.quick import dataclass
-from benchflow_core.errors import PluginError
+from benchflow_core.errors import BenchflowError, PluginError
 from benchflow_core.plugins.index import COMMAND_GROUP, Index, Plugin, Problem, kind_of, normalised
 from benchflow_core.plugins.policy import Block, Policy
 
@@ -41,6 +42,12 @@ class Loaded:
         """The one of its names that it wants to be listed by."""
         wanted = getattr(self.spec, "name", "")
         return wanted if wanted in (self.name, *self.aliases) else self.name
+
+    @property
+    def who(self) -> str:
+        """For messages: `sandbox 'e2b' of benchflow-sandbox-e2b 1.0`."""
+        owner = f" of {self.distribution} {self.version}" if self.distribution else ""
+        return f"{self.kind} '{self.name}'{owner}"
 
     def stamp(self) -> dict[str, str]:
         """For results."""
@@ -194,9 +201,12 @@ class Registry:
                 raise strict(note)
             self._warn(noticed(note))
         if plugin not in self._loaded:
+            from benchflow_core.plugins.guard import guarded_spec
+
             owner = plugin.distribution
             kind = kind_of(plugin.group)
-            self._loaded[plugin] = Loaded(kind, plugin.name, owner.name, owner.version, outcome.spec, plugin.aliases)
+            found = Loaded(kind, plugin.name, owner.name, owner.version, outcome.spec, plugin.aliases)
+            self._loaded[plugin] = replace(found, spec=guarded_spec(kind, found.who, outcome.spec))
         return self._loaded[plugin]
 
     def _wrapped(self, outer: Loaded, inner: Loaded) -> Loaded:
@@ -235,6 +245,10 @@ class Registry:
             return False
 
     # --- saying what is wrong --------------------------------------------------------------------------------
+
+    def warn(self, error: BenchflowError) -> None:
+        """A plugin that failed and was not needed: said once."""
+        self._warn(str(error), error.__cause__)
 
     def _insist(self) -> None:
         """Under strict mode nothing runs while metadata shows a problem."""

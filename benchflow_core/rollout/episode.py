@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability
@@ -21,8 +22,10 @@ __all__ = ["RolloutEpisode"]
 class RolloutEpisode:
     """`contracts.drivers.Episode` over a live rollout."""
 
-    def __init__(self, rollout: Rollout) -> None:
+    def __init__(self, rollout: Rollout, stack: AsyncExitStack) -> None:
+        """`stack` closes when the driver is done, and with it what it serves."""
         self._rollout = rollout
+        self._stack = stack
 
     @property
     def task(self) -> Task:
@@ -58,7 +61,17 @@ class RolloutEpisode:
         return await self._rollout.soft_verify()
 
     async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
-        raise CapabilityMissing("serving an application into the box needs a driver host, which this core lacks.")
+        from benchflow_core.rollout.serving import served
+        from benchflow_core.world.forward import show
+
+        rollout = self._rollout
+        endpoint = await self._stack.enter_async_context(served(app, self._app_failed))
+        url = await show(self._stack, rollout.sandbox, endpoint, port, rollout.image.runtimes)
+        rollout.record.event("driver_serves", {"url": url})
+        return url
+
+    def _app_failed(self, what: str) -> None:
+        self._rollout.record.event("driver_app_failed", {"message": what})
 
     def reward(
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Self
 from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, SandboxProvider
 from benchflow_core.dotenv import user_env
-from benchflow_core.errors import BenchflowError
+from benchflow_core.errors import BenchflowError, PluginFailed
 from benchflow_core.plugins import Loaded, Registry, registry
 from benchflow_core.results.files import write_bytes
 from benchflow_core.results.layout import cache_dir
 from benchflow_core.results.redact import Redactor
 from benchflow_core.rollout.boxes import stage_logs
+from benchflow_core.rollout.guarded import GuardedProvider
 from benchflow_core.rollout.hostwatch import HostWatch
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ class Host:
                     concurrency=self.concurrency,
                     build_concurrency=self.build_concurrency,
                 )
-                self._providers[key] = await asyncio.to_thread(sandbox.spec.open, context)
+                opened = await asyncio.to_thread(sandbox.spec.open, context)
+                self._providers[key] = GuardedProvider(opened, sandbox.who)
             return self._providers[key]
 
     async def image(
@@ -197,7 +199,9 @@ class Host:
                 self._work = None
                 self.__dict__.pop("log_folders", None)
         for problem in results:
-            if isinstance(problem, BaseException):
+            if isinstance(problem, PluginFailed):  # what was measured stands
+                self.plugins.warn(problem)
+            elif isinstance(problem, BaseException):
                 raise problem
 
     async def __aenter__(self) -> Self:

@@ -47,7 +47,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
         },
         "host": {**_machine(), "load": list(os.getloadavg()), "during": rollout.load},
         "verification": {"isolation": result.isolation, "findings": result.findings, "asked": config.isolation},
-        "drive": {"driver": plan.driver.name, "params": dict(config.driver_params), "prompts": rollout.record.prompts},
+        "drive": {"driver": plan.driver.name, "params": dict(plan.driver_params), "prompts": rollout.record.prompts},
         "roles": {
             name: {
                 "agent": r.agent,

@@ -39,7 +39,7 @@ class ObserverBus:
 def _line(observer: Loaded, error: BaseException) -> str:
     said = f"{type(error).__name__}: {error}".splitlines()[0]
     owner = f"{observer.distribution} {observer.version}"
-    return f"observer {observer.name} ({owner}) failed: {said}. Disable it with -p no:{observer.name}"
+    return f"{observer.kind} {observer.name} ({owner}) failed: {said}. Disable it with -p no:{observer.name}"
 
 
 class _Lane:

@@ -25,7 +25,7 @@ from benchflow_core.rollout.login import native_option
 from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 from benchflow_core.rollout.models import gateway_use
 from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
-from benchflow_core.rollout.task_scenes import task_scenes
+from benchflow_core.rollout.task_scenes import task_driver, task_scenes
 from benchflow_core.task import (
     adapter_of,
     load_task,
@@ -175,8 +175,9 @@ def make_plan(
             remedy="Scene.single(agent=…, model=…) says whom it talks to.",
         )
     refuse_user(config.user, config.max_user_rounds)
-    driver = plugins.get("driver", driver_word(config.driver)[0]) if config.driver else _default_driver(plugins)
-    params = driver_params(config.driver or driver.name, driver.spec.params, config.driver_params)
+    word = config.driver or task_driver(task, config)
+    driver = plugins.get("driver", driver_word(word)[0]) if word else _default_driver(plugins)
+    params = driver_params(word or driver.name, driver.spec.params, config.driver_params)
     driver.spec.refuse(params)
     if lacking := sorted(driver.spec.needs - capabilities):
         raise CapabilityMissing(

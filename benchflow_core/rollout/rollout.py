@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +24,7 @@ from benchflow_core.errors import (
     ConfigurationError,
     ErrorKind,
     InfrastructureError,
+    PluginFailed,
     SandboxStartError,
 )
 from benchflow_core.results.clock import Stopwatch, now
@@ -326,7 +327,7 @@ class Rollout:
             if self._sandbox is not None:
                 await self.host.models.leave(self._sandbox)
                 async with self._phase("cleanup", None):
-                    await self._sandbox.stop()
+                    await self._end(self._sandbox)
             await self.worlds.teardown()
             if self._origin is not None:
                 await self.provider.forget(self._origin)
@@ -425,12 +426,13 @@ class Rollout:
             await self.disconnect()
 
     async def _prompt_by_plan(self) -> None:
-        episode, config = RolloutEpisode(self), self.config
-        if config.user is None:
-            await self.plan.driver.spec.drive(episode, {"steps": self.plan.steps, **self.plan.driver_params})
-            return
-        solution = await episode.solution() if config.oracle_access else None
-        await play_user(episode, config.user, self.patience, max_rounds=config.max_user_rounds, solution=solution)
+        async with AsyncExitStack() as stack:
+            episode, config = RolloutEpisode(self, stack), self.config
+            if config.user is None:
+                await self.plan.driver.spec.drive(episode, {"steps": self.plan.steps, **self.plan.driver_params})
+                return
+            solution = await episode.solution() if config.oracle_access else None
+            await play_user(episode, config.user, self.patience, max_rounds=config.max_user_rounds, solution=solution)
 
     async def gather(self) -> None:
         """Logs and artifacts, before the verifier."""
@@ -444,6 +446,15 @@ class Rollout:
 
     def _worth_verifying(self) -> bool:
         return self.error is None or self.error.kind is ErrorKind.AGENT
+
+    async def _end(self, box: Sandbox) -> None:
+        """A plugin that cannot end its box keeps neither a verdict nor the rest of the cleaning up from being."""
+        try:
+            await box.stop()
+        except PluginFailed as error:
+            if self.result.rewards is None:
+                self.fail(error)
+            self.notice(error.message)
 
     async def _clean_shielded(self) -> None:
         """Cleaning up is not cut short by a second cancellation; only by its own deadline."""

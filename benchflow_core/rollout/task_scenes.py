@@ -1,22 +1,39 @@
-"""Scenes that a task itself asks for. What the user says wins: scenes and prompts replace them, `-a` fills them."""
+"""Scenes and the driver that a task asks for. What the user says wins: scenes and prompts replace, `-a` fills them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.drive.scenes import Role, Scene, Turn
-from benchflow_core.errors import CapabilityMissing, ConfigurationError
+from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.rollout.config import RolloutConfig
 
-__all__ = ["task_scenes"]
+__all__ = ["task_driver", "task_scenes"]
+
+_KNOWN: Final = ("loop", "scenes", "user")
+
+
+def task_driver(task: Task, config: RolloutConfig) -> str | None:
+    """The driver that the task asks for, with its parameters, where the user leaves it to the task."""
+    wish = (task.drive or {}).get("loop")
+    if wish is None or config.scenes or config.prompts or config.user is not None:
+        return None
+    if not isinstance(wish, str):
+        raise TaskError(f"task '{task.name}' names no driver: its `loop` is {wish!r}.")
+    return wish
 
 
 def task_scenes(task: Task, config: RolloutConfig) -> list[Scene]:
     """The task's own scenes, or none. What it asks for and nobody here can play is refused, not left out."""
     if not task.drive or config.scenes or config.prompts:
         return []
+    if unknown := sorted(set(task.drive) - set(_KNOWN)):
+        raise TaskError(
+            f"task '{task.name}' wants to be driven by '{unknown[0]}', which nobody knows.",
+            remedy=f"Its adapter ('{task.format}') may say: {', '.join(_KNOWN)}.",
+        )
     if task.drive.get("user"):
         raise CapabilityMissing(
             f"task '{task.name}' wants a simulated user, which no installed driver plays.",

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from benchflow_core.contracts.adapters import AdapterSpec
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.errors import BenchflowError, PluginError, TaskError
+from benchflow_core.errors import PluginError, PluginFailed, TaskError
 from benchflow_core.plugins import Loaded, registry
+from benchflow_core.plugins.guard import wrong_type
 from benchflow_core.task.files import os_problem, task_files
 
 __all__ = ["adapter_of", "find_tasks", "load_task"]
@@ -23,12 +24,13 @@ def load_task(path: Path) -> Task:
     spec: AdapterSpec = adapter.spec
     try:
         task = spec.load(path)
-    except BenchflowError:
-        raise
     except OSError as error:
         raise os_problem(error, path) from error
-    except Exception as error:
-        raise _defect(adapter, "load", path, error) from error
+    except PluginFailed as error:
+        error.message = f"{path}: {error.message}"
+        raise
+    if not isinstance(task, Task):
+        raise wrong_type(adapter.who, "load", task, Task)
     _refuse_unsafe_inputs(task)
     return task
 
@@ -79,8 +81,9 @@ def _detects(adapter: Loaded, path: Path) -> bool:
         return bool(adapter.spec.detect(path))
     except OSError as error:
         raise os_problem(error, path) from error
-    except Exception as error:
-        raise _defect(adapter, "detect", path, error) from error
+    except PluginFailed as error:  # the folder may well be of another format
+        registry().warn(error)
+        return False
 
 
 def _children(path: Path, adapters: list[Loaded]) -> list[Path]:
@@ -126,11 +129,3 @@ def _inputs(task: Task) -> Iterator[Path]:
             yield step.solution.dir
         if step.workdir_files:
             yield step.workdir_files
-
-
-def _defect(adapter: Loaded, hook: str, path: Path, error: Exception) -> PluginError:
-    return PluginError(
-        f"adapter '{adapter.name}' ({adapter.distribution} {adapter.version}) failed in {hook} on {path}: "
-        f"{type(error).__name__}: {error}",
-        remedy="This is a defect of the plugin. Leave it out with: -p no:" + adapter.name,
-    )

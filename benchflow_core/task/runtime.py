@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 from benchflow_core.contracts.adapters import Finding
 from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.tasks import Task
+from benchflow_core.errors import PluginFailed
 from benchflow_core.plugins import Loaded, registry
 from benchflow_core.task.env import requested_host_vars
 from benchflow_core.task.needs import required_capabilities, wanted_capabilities
@@ -47,8 +49,11 @@ def _sandbox(task: Task, sandbox: Loaded, level: Literal["error", "info"]) -> It
         what = f"sandbox '{sandbox.name}' does not answer here: {state.reason}"
         yield Finding(level, what, task.path, remedy=state.remedy, code="unavailable")
         return
-    declared = sandbox.spec.capabilities
-    capabilities = frozenset(declared() if callable(declared) else declared)
+    try:
+        capabilities = _declared(sandbox)
+    except PluginFailed as error:
+        yield Finding(level, error.message.rstrip("."), task.path, code="unavailable")
+        return
     for capability, why in required_capabilities(task).items():
         if capability not in capabilities:
             what = f"sandbox '{sandbox.name}' lacks {capability} ({why})"
@@ -62,12 +67,17 @@ def _sandbox(task: Task, sandbox: Loaded, level: Literal["error", "info"]) -> It
             yield Finding("info", what, task.path, code="unenforced")
 
 
+def _declared(sandbox: Loaded) -> frozenset[str]:
+    declared = sandbox.spec.capabilities
+    return frozenset(declared() if callable(declared) else declared)
+
+
 def _who_has(capability: str) -> str:
     having = []
     for sandbox in registry().all("sandbox"):
-        declared = sandbox.spec.capabilities
-        if sandbox.spec.available().ok and capability in (declared() if callable(declared) else declared):
-            having.append(sandbox.name)
+        with suppress(PluginFailed):
+            if sandbox.spec.available().ok and capability in _declared(sandbox):
+                having.append(sandbox.name)
     return f"These have it: {', '.join(having)}." if having else "No installed sandbox has it."
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchflow_core.contracts.sources import Fetched, SourceRequest
-from benchflow_core.errors import BenchflowError, ConfigurationError, PluginError
+from benchflow_core.errors import ConfigurationError, PluginFailed
 from benchflow_core.plugins import Loaded, registry
+from benchflow_core.plugins.guard import failed, wrong_type
 
 __all__ = ["fetch_source", "refuse_unserved"]
 
@@ -17,14 +18,12 @@ def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, c
     request = SourceRequest(uri=uri, path=path, ref=ref, cache_dir=cache / "sources" / source.name)
     try:
         fetched: Fetched = source.spec.fetch(request)
-    except BenchflowError:
-        raise
     except OSError as error:
         raise ConfigurationError(f"{uri} cannot be fetched: {error.strerror or error}.") from error
-    except Exception as error:
-        raise _defect(source, "fetch", uri, error) from error
+    if not isinstance(fetched, Fetched):
+        raise wrong_type(source.who, "fetch", fetched, Fetched)
     if not fetched.root.exists():
-        raise _defect(source, "fetch", uri, FileNotFoundError(f"{fetched.root} is not there"))
+        raise failed(source.who, "fetch", FileNotFoundError(f"{fetched.root} is not there"))
     return fetched
 
 
@@ -39,8 +38,8 @@ def _find(uri: str) -> Loaded | None:
         try:
             if source.spec.matches(uri):
                 return source
-        except Exception as error:
-            raise _defect(source, "matches", uri, error) from error
+        except (PluginFailed, OSError) as error:  # another one may serve it
+            registry().warn(error if isinstance(error, PluginFailed) else failed(source.who, "matches", error))
     return None
 
 
@@ -55,12 +54,4 @@ def _source_of(uri: str) -> Loaded:
     raise ConfigurationError(
         f"no installed source serves '{uri}'.",
         remedy=f"Installed: {have}." if have else "None is installed. Try: pip install benchflow",
-    )
-
-
-def _defect(source: Loaded, hook: str, uri: str, error: Exception) -> PluginError:
-    return PluginError(
-        f"source '{source.name}' ({source.distribution} {source.version}) failed in {hook} on {uri}: "
-        f"{type(error).__name__}: {error}",
-        remedy="This is a defect of the plugin. Leave it out with: -p no:" + source.name,
     )

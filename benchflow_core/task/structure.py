@@ -59,8 +59,9 @@ def _verifier(settings: VerifierSettings, task: Task) -> Iterator[Finding]:
     if scripts and settings.method == "test-script":
         yield from _script(scripts[-1])
     files = [file for folder in settings.tests for file in task_files(folder, task.path)]
-    if files and settings.method == "test-script" and not any(b"reward" in _head(file.path) for file in files):
-        what = "no file of the tests mentions a reward: does something write /logs/verifier/reward.txt?"
+    wanted = task.dialect.wants if settings.method == "test-script" else ()
+    if files and wanted and not any(b"reward" in _head(file.path) for file in files):
+        what = f"no file of the tests mentions a reward: something has to write {settings.logs_target}/{wanted[-1]}"
         yield Finding("info", what, settings.tests[-1], code="no-reward-seen")
     yield from _copies(files, task)
 

@@ -24,6 +24,7 @@ import pytest
 if TYPE_CHECKING:
     from benchflow_core.testing.adapter import AdapterConformance
     from benchflow_core.testing.agent import AgentConformance
+    from benchflow_core.testing.episode import RecordedEpisode
     from benchflow_core.testing.executor import ExecutorConformance
     from benchflow_core.testing.gateway import GatewayConformance
     from benchflow_core.testing.kinds import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _HOME = {
     "adapter": "AdapterConformance",
     "agent": "AgentConformance",
+    "episode": "RecordedEpisode",
     "executor": "ExecutorConformance",
     "gateway": "GatewayConformance",
     "kinds": "CommandConformance DriverConformance EnvironmentConformance ExporterConformance "
@@ -68,6 +70,7 @@ __all__ = [
     "GatewayConformance",
     "ObserverConformance",
     "PluginConformance",
+    "RecordedEpisode",
     "SandboxConformance",
     "ServiceConformance",
     "SourceConformance",

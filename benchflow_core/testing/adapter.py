@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from benchflow_core.contracts import AdapterSpec, Finding, RewardFiles, ScaffoldRequest, Task
+from benchflow_core.contracts import AdapterSpec, Finding, RewardDialect, RewardFiles, ScaffoldRequest, Task
 from benchflow_core.errors import RewardInvalid, RewardMissing, TaskError, VerifierError
 from benchflow_core.testing.audit import effects
 from benchflow_core.testing.host import tree_digest
@@ -178,7 +178,10 @@ class AdapterConformance(PluginConformance):
 
     def test_dialect_tells_missing_from_invalid(self, spec: AdapterSpec, copies: list[Path]) -> None:
         dialect = spec.load(copies[0]).dialect
-        assert dialect.name and dialect.wants and all(not name.startswith("/") for name in dialect.wants)
+        assert dialect.name and all(name and not name.startswith("/") for name in dialect.wants)
+        if not dialect.wants:  # the exit code is all it reads, or a verifier scores without it
+            _scored_by_exit_code(dialect)
+            return
         with pytest.raises(RewardMissing):
             dialect.parse(RewardFiles(files={}, exit_code=1))
         for name in dialect.wants:
@@ -223,6 +226,19 @@ class AdapterConformance(PluginConformance):
                 (folder / relative).write_text(text)
             assert spec.detect(folder)
             assert (spec.load(folder).solution is not None) is solution
+
+
+def _scored_by_exit_code(dialect: RewardDialect) -> None:
+    """One that ended as it should earns no less than one that failed; or there is no number at all."""
+    found: list[float | None] = []
+    for code in (0, 1, -9):
+        try:
+            found.append(dialect.parse(RewardFiles(files={}, exit_code=code))["reward"])
+        except VerifierError:
+            found.append(None)
+    passed, failed, killed = found
+    assert passed is None or failed is None or passed > failed, f"exit codes 0 and 1 earn {passed} and {failed}"
+    assert killed is None or (passed is not None and killed < passed), f"a killed verifier earns {killed}"
 
 
 def _files(folder: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from benchflow_core.contracts import AgentContext, AgentSpec, Launch, ModelEndpo
 from benchflow_core.contracts.gateways import Wire
 from benchflow_core.errors import AgentError
 from benchflow_core.testing.audit import effects
-from benchflow_core.testing.boxed import BoxedSuite
+from benchflow_core.testing.boxed import BoxedSuite, scripted_model
 from benchflow_core.testing.host import eventually
 from benchflow_core.testing.launching import Opened, agent_context, open_agent
 from benchflow_core.testing.sandbox.bench import Bench, ok
@@ -67,13 +67,7 @@ class AgentConformance(BoxedSuite):
 
         Where benchflow-testing is installed, its scripted model.
         """
-        if not spec.wires:
-            return None
-        try:
-            model = request.getfixturevalue("local_model")
-        except pytest.FixtureLookupError:
-            return None
-        return ModelEndpoint(base_url=model.base_url, key="kit-model-key-4e1f", wire=spec.wires[0], model="local-model")
+        return scripted_model(request, spec.wires[0]) if spec.wires else None
 
     @pytest.fixture
     def context(self, spec: AgentSpec, agent_options: Mapping[str, str], agent_env: Mapping[str, str]) -> AgentContext:

@@ -10,13 +10,23 @@ from typing import Any, ClassVar
 import pytest
 import pytest_asyncio
 
-from benchflow_core.contracts import ImageRequest, Sandbox
+from benchflow_core.contracts import ImageRequest, ModelEndpoint, Sandbox
+from benchflow_core.contracts.gateways import Wire
 from benchflow_core.errors import BuildError
 from benchflow_core.testing.plugin import PluginConformance
 from benchflow_core.testing.resolve import resolve
 from benchflow_core.testing.sandbox.bench import Bench
 
-__all__ = ["BoxedSuite"]
+__all__ = ["BoxedSuite", "scripted_model"]
+
+
+def scripted_model(request: pytest.FixtureRequest, wire: Wire) -> ModelEndpoint | None:
+    """The model of benchflow-testing, as this host sees it; none where that is not installed."""
+    try:
+        model = request.getfixturevalue("local_model")
+    except pytest.FixtureLookupError:
+        return None
+    return ModelEndpoint(base_url=model.base_url, key="kit-model-key-4e1f", wire=wire, model="local-model")
 
 
 class BoxedSuite(PluginConformance):

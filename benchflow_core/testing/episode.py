@@ -26,7 +26,18 @@ __all__ = ["RecordedEpisode"]
 class RecordedEpisode:
     """Satisfies `contracts.Episode` for drivers that need no box and no model."""
 
-    def __init__(self, *, passes: bool, hangs: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        passes: bool,
+        hangs: bool = False,
+        task: Task | None = None,
+        agent: Callable[[RecordedEpisode, str], Awaitable[None]] | None = None,
+    ) -> None:
+        """`agent`: what is done about each prompt; it may call what the driver serves (`apps`, by URL)."""
+        self.apps: dict[str, Callable[..., Awaitable[None]]] = {}
+        self._task = task
+        self._agent = agent
         self.prompts: list[tuple[str, str]] = []
         self.rewards: list[float] = []
         self.notes: list[tuple[str, Mapping[str, Any]]] = []
@@ -35,7 +46,7 @@ class RecordedEpisode:
 
     @property
     def task(self) -> Task:
-        return Task(name="kit", path=Path(), format="kit", instruction="Do it.", dialect=NoRewards())
+        return self._task or Task(name="kit", path=Path(), format="kit", instruction="Do it.", dialect=NoRewards())
 
     @property
     def roles(self) -> Sequence[str]:
@@ -58,6 +69,8 @@ class RecordedEpisode:
     ) -> TurnRecord:
         await asyncio.sleep(3600 if self._hangs else 0)
         self.prompts.append((role, text or self.task.instruction))
+        if self._agent is not None:
+            await self._agent(self, self.prompts[-1][1])
         return TurnRecord(scene, role, len(self.prompts), self.prompts[-1][1], PromptOutcome("end_turn"), ())
 
     async def end_scene(self) -> None:
@@ -67,7 +80,9 @@ class RecordedEpisode:
         return SoftVerdict({"reward": 1.0 if self._passes else 0.0})
 
     async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
-        pytest.skip("the driver serves an app into a box")
+        url = f"http://127.0.0.1:{port or 40_000 + len(self.apps)}"
+        self.apps[url] = app
+        return url
 
     def reward(
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None

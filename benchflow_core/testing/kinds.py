@@ -26,6 +26,7 @@ from benchflow_core.contracts import (
     ServiceSpec,
     SourceRequest,
     SourceSpec,
+    Task,
 )
 from benchflow_core.testing.audit import effects
 from benchflow_core.testing.episode import RecordedEpisode
@@ -68,23 +69,32 @@ class DriverConformance(PluginConformance):
     """A driver prompts, and comes to an end whatever the verifier says between turns."""
 
     kind: ClassVar[str] = "driver"
-    settings: ClassVar[frozenset[str]] = PluginConformance.settings | {"driver_params"}
+    settings: ClassVar[frozenset[str]] = PluginConformance.settings | {"driver_params", "driver_task"}
 
     @pytest.fixture
     def driver_params(self) -> Mapping[str, Any]:
         """What `name:k=3` would set, over the spec's defaults."""
         return {}
 
+    @pytest.fixture
+    def driver_task(self) -> Task | None:
+        """The task to play, for a driver that reads something of it: a foreign environment's."""
+        return None
+
     @limit(60)
-    async def test_driver_prompts_and_ends(self, spec: DriverSpec, driver_params: Mapping[str, Any]) -> None:
+    async def test_driver_prompts_and_ends(
+        self, spec: DriverSpec, driver_params: Mapping[str, Any], driver_task: Task | None
+    ) -> None:
         for passes in (True, False):
-            episode = RecordedEpisode(passes=passes)
+            episode = RecordedEpisode(passes=passes, task=driver_task)
             await spec.drive(episode, {**spec.params, **driver_params})
             assert episode.prompts, "the driver prompted nobody"
             assert {role for role, _ in episode.prompts} <= set(episode.roles), "it prompted a role that is not there"
 
-    async def test_driver_can_be_cancelled(self, spec: DriverSpec, driver_params: Mapping[str, Any]) -> None:
-        episode = RecordedEpisode(passes=False, hangs=True)
+    async def test_driver_can_be_cancelled(
+        self, spec: DriverSpec, driver_params: Mapping[str, Any], driver_task: Task | None
+    ) -> None:
+        episode = RecordedEpisode(passes=False, hangs=True, task=driver_task)
         task = asyncio.create_task(_drive(spec, episode, driver_params))
         await asyncio.sleep(0.2)
         task.cancel()

@@ -26,7 +26,7 @@ from benchflow_core.contracts import (
     VerifyResult,
 )
 from benchflow_core.errors import RewardInvalid, RewardMissing, VerifierError, VerifierTimeout
-from benchflow_core.testing.boxed import BoxedSuite
+from benchflow_core.testing.boxed import BoxedSuite, scripted_model
 from benchflow_core.testing.sandbox.bench import HEARTBEAT, Bench, beats, ok
 from benchflow_core.testing.suite import limit
 
@@ -48,6 +48,8 @@ class VerifierCase:
     params: Mapping[str, Any] = field(default_factory=dict)
     """`VerifierSettings.params`."""
     timeout: float = 30.0
+    events: Sequence[Mapping[str, Any]] = ()
+    """What the event log holds, for a verifier that reads it: `{"kind": "reward", "data": {"value": 1.0}}` …"""
 
 
 def _script(body: str) -> dict[str, str]:
@@ -102,9 +104,12 @@ class VerifierConformance(BoxedSuite):
         return SCRIPT_CASES
 
     @pytest.fixture
-    def model_endpoint(self) -> ModelEndpoint | None:
-        """What `context.model(…)` gives, for verifiers that need a model."""
-        return None
+    def model_endpoint(self, request: pytest.FixtureRequest, spec: VerifierSpec) -> ModelEndpoint | None:
+        """What `context.model(…)` gives, for verifiers that need a model.
+
+        Where benchflow-testing is installed, its scripted model.
+        """
+        return scripted_model(request, "chat") if spec.needs_model else None
 
     @pytest_asyncio.fixture(loop_scope="class")
     async def verifies(
@@ -112,7 +117,7 @@ class VerifierConformance(BoxedSuite):
     ) -> Callable[[Sandbox, VerifierCase], Awaitable[VerifyResult]]:
         """Makes the state of a case in a box and verifies it."""
         if spec.needs_model and model_endpoint is None:
-            pytest.skip("the verifier needs a model: give a fixture `model_endpoint`")
+            pytest.skip("the verifier needs a model: install benchflow-testing, or give a fixture `model_endpoint`")
         numbers = iter(range(10_000))
 
         async def model(purpose: str) -> ModelEndpoint:
@@ -240,7 +245,15 @@ async def _context(
         emit=lambda kind, data: None,
         model=model,
         collect=_collector(box, logs, folder / "output"),
+        trajectory=_write_events(folder, case),
     )
+
+
+def _write_events(folder: Path, case: VerifierCase) -> Path:
+    log = folder / "events.jsonl"
+    lines = [{"v": 1, "seq": n, "kind": "", "data": {}, **event} for n, event in enumerate(case.events, 1)]
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return log
 
 
 def _write_tests(folder: Path, case: VerifierCase) -> Path:

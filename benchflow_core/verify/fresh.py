@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from benchflow_core.verify.arrange import arrange
-from benchflow_core.verify.boxes import Ready, pinned_env
+from benchflow_core.verify.boxes import Ready, end_box, pinned_env
 from benchflow_core.verify.capture import Captured, capture
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.request import VerifyRequest
@@ -50,7 +50,7 @@ class FreshBox:
                 async with shown_sockets(request.sandbox, box, state.sockets, request.image.runtimes):
                     yield ready
         finally:
-            await box.stop()
+            await end_box(request, box)
 
     async def close(self) -> None:
         if self._state is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, StartRequest
 from benchflow_core.contracts.tasks import Artifact, TaskEnvironment
 from benchflow_core.errors import TransferRefused
-from benchflow_core.verify.boxes import Ready, pinned_env
+from benchflow_core.verify.boxes import Ready, end_box, pinned_env
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.ready import make_ready
 from benchflow_core.verify.request import VerifyRequest
@@ -65,7 +65,7 @@ class SeparateBox:
             await make_ready(box, (request.settings.logs_target,), workdir)
             yield Ready(box, pinned_env(request, self._image, start), workdir)
         finally:
-            await box.stop()
+            await end_box(request, box)
 
     async def close(self) -> None:
         await self._stack.aclose()

@@ -16,7 +16,14 @@ from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
-from benchflow_core.errors import BenchflowError, InfrastructureError, SandboxLost, VerifierError, VerifierTimeout
+from benchflow_core.errors import (
+    BenchflowError,
+    InfrastructureError,
+    PluginFailed,
+    SandboxLost,
+    VerifierError,
+    VerifierTimeout,
+)
 from benchflow_core.verify.boxes import Boxes, NoBox, Ready, SharedBox
 from benchflow_core.verify.findings import Action, Finding, as_json
 from benchflow_core.verify.fresh import FreshBox
@@ -24,6 +31,7 @@ from benchflow_core.verify.policy import choose
 from benchflow_core.verify.request import Verdict, VerifyRequest
 from benchflow_core.verify.reward import Output, agree, read_rewards
 from benchflow_core.verify.separate import SeparateBox
+from benchflow_core.verify.sound import sound
 from benchflow_core.world.handover import INSIDE, VARIABLE
 
 __all__ = ["soft_verify", "verify"]
@@ -170,14 +178,15 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
     request.output_dir.mkdir(parents=True, exist_ok=True)
     try:
         async with asyncio.timeout(settings.timeout + _GRACE):
-            return await request.spec.verify(context)
+            return sound(request.verifier.who, await request.spec.verify(context))
     except TimeoutError:
         raise VerifierTimeout(f"the verifier did not come to an end within {settings.timeout:g} s") from None
+    except PluginFailed as error:
+        raise VerifierError(error.message, remedy=error.remedy) from error
     except BenchflowError:
         raise
     except Exception as error:
-        name = request.verifier.name
-        raise VerifierError(f"verifier '{name}' crashed: {type(error).__name__}: {error}") from error
+        raise VerifierError(f"{request.verifier.who} crashed: {type(error).__name__}: {error}") from error
 
 
 def _keep_output(folder: Path, number: int) -> None:

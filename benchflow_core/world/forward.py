@@ -41,16 +41,21 @@ async def forwarded(
 
 
 async def show(
-    stack: contextlib.AsyncExitStack, box: Sandbox, endpoint: HostEndpoint, port: int, runtimes: Mapping[str, str]
-) -> None:
-    """A server of the host at a port of the box's loopback, by the sandbox's way or by ours."""
+    stack: contextlib.AsyncExitStack,
+    box: Sandbox,
+    endpoint: HostEndpoint,
+    port: int | None,
+    runtimes: Mapping[str, str],
+) -> str:
+    """A server of the host at a port of the box's loopback, by the sandbox's way or by ours; its URL there."""
     try:
-        await box.expose_to_box(endpoint, port=port)
+        return (await box.expose_to_box(endpoint, port=port)).rstrip("/")
     except NotImplementedError:
         from benchflow_core.gateway.tunnel import Tunnel
 
-        tunnel = await Tunnel.open(box, endpoint, runtimes, port=port)
+        tunnel = await Tunnel.open(box, endpoint, runtimes, port=port or 0)
         stack.push_async_callback(tunnel.close)
+        return tunnel.url
 
 
 @contextlib.asynccontextmanager

@@ -92,5 +92,5 @@ def _convert(ui: Ui, path: Path, form: str, options: dict[str, str], output: Pat
     from benchflow_core.evaluation.export import export_job
     from benchflow_core.plugins import registry
 
-    written = [str(file) for file in export_job(path, registry().get("exporter", form).spec, options, output)]
+    written = [str(file) for file in export_job(path, registry().get("exporter", form), options, output)]
     ui.emit({"format": form, "files": written}, lambda: ui.out("\n".join(written)))

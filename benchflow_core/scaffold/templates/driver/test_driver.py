@@ -1,7 +1,7 @@
 """The conformance suite, and the number of tries."""
 
 import pytest
-from benchflow_core.testing import DriverConformance
+from benchflow_core.testing import DriverConformance, RecordedEpisode
 
 from {{module}}.loop import drive_loop
 
@@ -12,8 +12,6 @@ class TestDriver(DriverConformance):
         return "{{name}}"
 
     async def test_it_stops_when_the_tests_pass(self) -> None:
-        from benchflow_core.testing.episode import RecordedEpisode
-
         for passes, expected in ((True, 1), (False, 4)):
             episode = RecordedEpisode(passes=passes)
             await drive_loop(episode, tries=4, reminder="again")

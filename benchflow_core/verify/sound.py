@@ -1,0 +1,29 @@
+"""Is what a verifier plugin returned a verdict? Numbers end up in files, statistics and comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from benchflow_core.contracts.verifiers import TestOutcome, VerifyResult
+from benchflow_core.errors import RewardInvalid
+from benchflow_core.plugins.guard import wrong_type
+
+__all__ = ["sound"]
+
+
+def sound(who: str, result: Any) -> VerifyResult:
+    """The result, its rewards as floats. `RewardInvalid` or `PluginFailed`, naming the plugin, where it is none."""
+    if not isinstance(result, VerifyResult):
+        raise wrong_type(who, "verify", result, VerifyResult)
+    if not isinstance(result.rewards, Mapping):
+        raise RewardInvalid(f"{who} gave rewards that are no mapping: {result.rewards!r:.80}.")
+    for name, value in result.rewards.items():
+        if not isinstance(name, str) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise RewardInvalid(f"{who} gave the reward {name!r:.40} as {value!r:.40}, which is no finite number.")
+    for test in result.tests:
+        if not isinstance(test, TestOutcome):
+            raise wrong_type(who, "verify", test, TestOutcome)
+    return replace(result, rewards={name: float(value) for name, value in result.rewards.items()})
