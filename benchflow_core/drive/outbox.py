@@ -97,9 +97,7 @@ class Outbox:
         episode = self._episode
         done = await episode.sandbox.exec(("sh", "-c", _FOREIGN, "sh", folder), user=episode.user, cwd="/", timeout=60)
         for name in done.stdout.decode("utf-8", "replace").splitlines()[: _LIMITS.max_entries]:
-            self._refuse(
-                sender, name, _NOT_ITS_OWN
-            )
+            self._refuse(sender, name, _NOT_ITS_OWN)
 
     def deliver(self, role: str, prompt: str | None) -> str | None:
         """The role's prompt with what is waiting for it."""
