@@ -7,10 +7,12 @@ store is what it was before an offer or what it is after it.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, field
 from difflib import unified_diff
 from pathlib import Path
@@ -27,6 +29,7 @@ LEARNER_FILE: Final = "learner_store.json"
 STORE_VERSION: Final = 1
 PARTS: Final = ("memory", "skills")
 _FOLDER: Final = "generations"
+_LOCK: Final = ".learner.lock"
 _LONGEST: Final = 1 << 20
 """Bytes of a file that a diff shows."""
 
@@ -80,8 +83,10 @@ class LearnerStore:
         root = Path(root)
         if not (root / LEARNER_FILE).exists():
             store = cls(root, [], [], 0)
-            store._stamp(start, number=0)
-            store.save()
+            with store._alone():
+                if not store.generations:
+                    store._stamp(start, number=0)
+                    store.save()
             return store
         return cls.read(root)
 
@@ -160,9 +165,13 @@ class LearnerStore:
     def offer(self, reward: float | None, state: Path | None, *, rollout: str, task: str | None = None) -> Step:
         """What a rollout reached and what it left. A second offer of the same rollout changes nothing, unless the first
         had no score."""
-        earlier = self.known(rollout)
-        if earlier is not None and (earlier.verdict != "unscored" or reward is None):
-            return earlier
+        with self._alone():
+            earlier = self.known(rollout)
+            if earlier is not None and (earlier.verdict != "unscored" or reward is None):
+                return earlier
+            return self._take(reward, state, rollout, task)
+
+    def _take(self, reward: float | None, state: Path | None, rollout: str, task: str | None) -> Step:
         began, best = self.head, self.best
         changes = self.changes(began, state) if state is not None else {}
         verdict: StepVerdict = "unscored" if reward is None else "unchanged"
@@ -175,10 +184,11 @@ class LearnerStore:
 
     def restore(self, number: int) -> Step:
         """Go back, or forward, to a generation: later rollouts start from it, and are measured by its reward."""
-        self._check(number)
-        began, changes = self.head, self.changes(self.head, number)
-        self.head = number
-        return self._note("restored", began, changes=changes)
+        with self._alone():
+            self._check(number)
+            began, changes = self.head, self.changes(self.head, number)
+            self.head = number
+            return self._note("restored", began, changes=changes)
 
     def save(self) -> None:
         value = {
@@ -189,6 +199,22 @@ class LearnerStore:
             "steps": [asdict(s) for s in self.steps],
         }
         write_json(self.root / LEARNER_FILE, value)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else changes the store meanwhile, and what others changed before is known here."""
+        path = self.root / _LOCK
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            handle = path.open("ab")
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        with handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if (self.root / LEARNER_FILE).exists():
+                now_there = self.read(self.root)
+                self.generations, self.steps, self.head = now_there.generations, now_there.steps, now_there.head
+            yield
 
     # --- parts ---------------------------------------------------------------------------------------------
 

@@ -16,6 +16,13 @@ def repository(tmp_path):
     (work / "skills/greeting").mkdir(parents=True)
     (work / "skills/greeting/SKILL.md").write_text(SKILL)
     (work / "skills/greeting/secret").symlink_to("/etc/passwd")
+    (work / "skills/evil").mkdir()
+    (work / "skills/evil/SKILL.md").symlink_to("/etc/passwd")
+    (work / "skills/folder/SKILL.md").mkdir(parents=True)
+    (work / "skills/folder/SKILL.md/x").touch()
+    (work / "skills/grüße-日本").mkdir()
+    windows = SKILL.replace("greeting", "grüße").replace("\n", "\r\n")
+    (work / "skills/grüße-日本/SKILL.md").write_bytes(windows.encode())
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(work)]
     for argv in (["init", "-q"], ["add", "."], ["commit", "-qm", "skills"]):
         subprocess.run([*git, *argv], check=True)
@@ -33,6 +40,16 @@ def test_install_and_list(bench, repository, tmp_path):
         {"name": "greeting", "description": "How to greet.", "path": str(place)}
     ]
     assert bench("skills", "list", "--dir", place.parent, "--json").json == bench("skills", "list", "--json").json
+    unicode = bench("skills", "install", f"{repository}@grüße-日本", "--to", tmp_path / "mine")
+    assert unicode.code == 0, unicode.err
+    no_folder = bench("skills", "install", f"{repository}@greeting", "--to", tmp_path / "mine/grüße-日本/SKILL.md")
+    assert no_folder.code == 1 and "cannot be written: " in no_folder.err and "--to" in no_folder.err
+    plain = tmp_path / "mine/plain/SKILL.md"
+    plain.parent.mkdir()
+    plain.write_text("No front matter, and no end.")
+    (tmp_path / "mine/folder/SKILL.md").mkdir(parents=True)
+    listed = bench("skills", "list", tmp_path / "mine", "--json").json
+    assert [(s["name"], s["description"]) for s in listed] == [("grüße", "How to greet."), ("plain", "")]
     again = bench("skills", "--install", f"{repository}@greeting")
     assert again.code == 1 and "exists already" in again.err and "--force" in again.err
     assert "How to greet." in bench("skills").out
@@ -40,7 +57,13 @@ def test_install_and_list(bench, repository, tmp_path):
 
 @pytest.mark.parametrize(
     ("word", "why"),
-    [("{}@nothing", "has no skill 'nothing'. There: greeting"), ("{}", "names no skill"), ("@x", "names no skill")],
+    [
+        ("{}@nothing", "has no skill 'nothing'. There: greeting, grüße."),
+        ("{}@evil", "has no skill 'evil'"),
+        ("{}", "names no skill"),
+        ("@x", "names no skill"),
+        ("{}@../greeting", "names no skill"),
+    ],
 )
 def test_what_is_not_there_is_said(bench, repository, word, why):
     done = bench("skills", "install", word.format(repository))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 from xml.etree import ElementTree
 
@@ -75,6 +76,28 @@ def test_a_kill_while_a_generation_is_made_leaves_the_old_state(tmp_path, left, 
     assert (killed.head, killed.best) == (1, 0.5) and (killed.current / "memory/a").read_text() == "old"
     assert killed.offer(0.9, left(memory__a="third"), rollout="r3").generation == 2
     assert [p.name for p in (killed.current / "memory").iterdir()] == ["a"], "nothing of the leftover got in"
+
+
+def _offers(root, who):
+    for number in range(4):
+        state = root.parent / f"{who}-{number}"
+        (state / "memory").mkdir(parents=True)
+        (state / "memory/note.md").write_text(f"{who}-{number}")
+        LearnerStore.open(root).offer(0.5, state, rollout=f"{who}-{number}")
+
+
+def test_several_processes_lose_nothing(tmp_path):
+    root = tmp_path / "store"
+    workers = [multiprocessing.get_context("fork").Process(target=_offers, args=(root, who)) for who in "abc"]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    store = LearnerStore.open(root)
+    assert len(store.steps) == 12 and store.head == 12
+    for generation in store.generations[1:]:
+        assert (store.folder(generation.number) / "memory/note.md").read_text() == generation.rollout
 
 
 def test_going_back_and_what_differs(tmp_path, left):
