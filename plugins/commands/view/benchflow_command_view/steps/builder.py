@@ -153,7 +153,8 @@ class Builder:
         number = self.store.add({**step, "type": "prompt", "text": str(data.get("prompt") or "")})
         self._turn[step.get("turn")] = len(self.turns)
         keys = ("scene", "role", "turn", "at")
-        self.turns.append({"n": number, **{key: step[key] for key in keys if key in step}})
+        says = " ".join(str(data.get("prompt") or "")[:200].split())[:48]
+        self.turns.append({"n": number, "says": says, **{key: step[key] for key in keys if key in step}})
 
     def _turn_finished(self, step: Step, data: Mapping[str, Any]) -> None:
         index = self._turn.pop(step.get("turn"), None)
