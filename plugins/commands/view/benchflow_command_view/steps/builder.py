@@ -262,7 +262,10 @@ def _plain(kind: str, data: Any) -> Step:
         who = f"{data.get('from')} to {data.get('to')}"
         return {"type": "outbox", "title": who, "text": str(data.get("content") or "")}
     if kind == "elicitation_request" and isinstance(data, Mapping):
-        return {"type": "question", "text": str(data.get("message") or ""), "data": data}
+        said = data.get("response")
+        parts = [said.get("action"), said.get("content")] if isinstance(said, Mapping) else [said]
+        answer = " ".join(part if isinstance(part, str) else _json(part) for part in parts if part)
+        return {"type": "question", "text": str(data.get("message") or ""), "answer": answer[:2000], "data": data}
     known = "system" if kind in _TITLES else "other"
     return {"type": known, "title": _TITLES.get(kind, kind.replace("_", " ")), "data": data}
 
