@@ -59,10 +59,14 @@ class _Turn:
         self.entries: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
         self._text: list[str] = []
+        self._terminals: dict[str, list[str]] = {}
+        """What adapters of agents send piece by piece of a call's output, where the call itself never has it."""
 
     def end(self) -> Iterable[dict[str, Any]]:
         self._close_text()
-        entries, self.entries, self._calls = self.entries, [], {}
+        for call_id, parts in self._terminals.items():
+            self._calls[call_id].setdefault("raw_output", {"stdout": "".join(parts)})
+        entries, self.entries, self._calls, self._terminals = self.entries, [], {}, {}
         return entries
 
     def say(self, event: Mapping[str, Any], kind: str, text: str) -> None:
@@ -93,6 +97,10 @@ class _Turn:
         for source, target in _CALL_FIELDS.items():
             if update.get(source) is not None:
                 call[target] = update[source]
+        meta = update.get("_meta")
+        output = meta.get("terminal_output") if isinstance(meta, Mapping) else None
+        if isinstance(output, Mapping) and isinstance(output.get("data"), str):
+            self._terminals.setdefault(call_id, []).append(output["data"])
         if "skill" in call:
             call["kind"] = "skill"
         if call["status"] in ("completed", "failed"):

@@ -139,3 +139,17 @@ def test_a_call_that_loads_a_skill_is_of_that_kind_whatever_the_agent_says():
     )
     [call] = trajectory(rows)
     assert (call["kind"], call["skill"], call["status"]) == ("skill", "greeting", "completed")
+
+
+def test_what_a_terminal_printed_is_the_output_of_its_call():
+    """Adapters of agents send it beside the call, piece by piece; the call itself holds only the terminal's name."""
+    parts = [{"_meta": {"terminal_output": {"data": text}}} for text in ("one\n", "two\n")]
+    odd = [{"_meta": "text"}, {"_meta": {"terminal_output": 5}}]
+    first = {"title": "ls", "content": [{"type": "terminal", "terminalId": "t"}]}
+    updates = [first, *parts, *odd, {"status": "completed"}]
+    rows = [{"kind": "tool_call_update", "data": {"toolCallId": "t", **update}} for update in updates]
+    [call] = trajectory(rows)
+    assert call["raw_output"] == {"stdout": "one\ntwo\n"} and call["status"] == "completed"
+    own = {"kind": "tool_call_update", "data": {"toolCallId": "t", "rawOutput": {"text": "own"}}}
+    [call] = trajectory([*rows, own])
+    assert call["raw_output"] == {"text": "own"}, "what the agent says itself wins"

@@ -28,11 +28,13 @@ def compare_document(reader: ResultsReader, jobs: Sides) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"the results cannot be compared: {error}"
     shown = {str(path): job.name for path, job in jobs.values()}
-    for one in comparisons:
-        for path, name in sorted(shown.items(), key=lambda pair: -len(pair[0])):
+    for path, name in sorted(shown.items(), key=lambda pair: -len(pair[0])):
+        problem = problem and problem.replace(path, name)
+        for one in comparisons:
             one["verdict"] = one["verdict"].replace(path, name)
             for entry in one["unpaired"]:
                 entry["reason"] = entry["reason"].replace(path, name)
+    for one in comparisons:
         one["base"], one["other"] = shown.get(one["base"], one["base"]), shown.get(one["other"], one["other"])
     return {
         "sides": [{key: side[key] for key in ("job", "name", "score", "scored", "total")} for side in sides],

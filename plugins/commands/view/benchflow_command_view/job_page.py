@@ -96,6 +96,8 @@ def _without_result(job: JobResults) -> Iterable[dict[str, Any]]:
     have = {Path(str(row["rollout_dir"])).name for row in job.rows}
     begun = set(job.unfinished)
     empty = dict.fromkeys((*_TEXTS, *_NUMBERS))
+    sides = {row.get("side") for row in job.rows}
+    alone = sides.pop() if len(sides) == 1 else None
     planned = {str(item.get("rollout")): item for item in job.planned}
     for name in [*planned, *(name for name in job.unfinished if name not in planned)]:
         if name in have:
@@ -106,7 +108,15 @@ def _without_result(job: JobResults) -> Iterable[dict[str, Any]]:
             ("running" if job.running else "unfinished") if name in begun else "waiting" if job.running else "not run"
         )
         where = {"task": task, "rollout": safe(name), "name": name, "trial": item.get("trial")}
-        yield {**empty, **where, "side": item.get("arm"), "outcome": state, "reason": "", "error": "", "flags": ""}
+        yield {
+            **empty,
+            **where,
+            "side": item.get("arm") or alone,
+            "outcome": state,
+            "reason": "",
+            "error": "",
+            "flags": "",
+        }
 
 
 def _texts(values: Iterable[Any]) -> dict[str, list[Any]]:

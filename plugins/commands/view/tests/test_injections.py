@@ -38,6 +38,18 @@ CORPUS = [
     "__proto__",
     "constructor",
     "../../../../etc/passwd",
+    "# <script>alert(20)</script>\n**<img src=x onerror=alert(21)>** `<svg onload=alert(22)>`",
+    "```html\n<script>alert(23)</script>\n```\n~~~\n</pre><script>alert(24)</script>\n~~~ [a](javascript:alert(25))",
+    "`" * 3000 + "**" * 3000 + "\n```\n" * 500,
+    "<svg xmlns='http://www.w3.org/2000/svg'><a href='javascript:alert(26)'><text>x</text></a><foreignObject>"
+    "<iframe src=http://attacker.invalid/></foreignObject></svg>",
+    "jAvAsCrIpT&colon;alert(27) \tjava\nscript:alert(28) vbscript:x data:image/svg+xml,<svg onload=alert(29)>",
+    "\x1b[?1049h\x1b[8m hidden \x1b[28m\x1b]1337;File=name=x:AAAA\x07\x1bP+q544e\x1b\\\x1b^pm\x1b\\\x1b_apc\x1b\\\r over",
+    "\u2028\u2029\u202d\u2066\u2067\u2068 abc \u2069\u202c\u200b\u200d\u00ad\U000e0041\U000e0042 tags \u115f\u3164",
+    "zalgo" + "\u0301" * 5000,
+    "hasOwnProperty",
+    "toString",
+    "?q=x&outcome=<b>#/rollout/../..%2f%2e%2e",
     "A" * 300_000,
     "\n" * 3000,
     "<b>" * 20_000,
@@ -79,6 +91,26 @@ def hostile(tmp_path_factory):
                     ],
                 },
             },
+            {
+                "kind": "tool_call_update",
+                **place,
+                "data": {
+                    "toolCallId": call["toolCallId"],
+                    "_meta": {"terminal_output": {"data": bad}, "terminal_exit": {"exit_code": number}},
+                },
+            },
+            {
+                "kind": "permission_request",
+                **place,
+                "data": {
+                    "toolCall": {"toolCallId": f"p{number}", "title": bad[:100], "rawInput": {"command": bad}},
+                    "options": [{"optionId": "x", "name": bad[:200], "kind": bad[:50]}],
+                    "outcome": {"outcome": "selected", "optionId": "x"},
+                },
+            },
+            {"kind": "elicitation_request", **place, "data": {"message": bad, "response": bad[:100]}},
+            {"kind": "outbox_message", **place, "data": {"from": bad[:100], "to": bad[:100], "content": bad}},
+            {"kind": "reward", "data": {"tag": bad[:100], "value": bad[:100]}},
             {"kind": "plan", **place, "data": {"entries": [{"content": bad, "status": bad[:50]}]}},
             {"kind": "error", "data": {"kind": bad[:50], "code": bad[:50], "message": bad}},
             {"kind": bad[:100], "data": {bad[:50]: bad}},
@@ -87,6 +119,8 @@ def hostile(tmp_path_factory):
         tests = [{"name": bad[:5000], "status": bad[:50], "message": bad, "score": None}]
         findings = [{"code": bad[:100], "path": bad[:300], "action": bad[:50], "why": bad[:1000]}]
         more = {"task": bad[:2000], "tests": tests, "findings": findings, "notices": [bad[:2000]], "flags": [bad[:100]]}
+        more |= {"rewards": {"reward": 0.5, bad[:200]: 1.0}, "image_fidelity": bad[:100]}
+        more |= {"roles": {bad[:100]: {"agent": bad[:100], "model": bad[:100]}, "other": {}}}
         more |= {"agent": bad[:100], "model": bad[:100], "arm": bad[:100], "error": bad[:2000], "trial": number}
         folder = make_rollout(job, f"rollout-{number}__00000000", **more)
         (folder / "verifier").mkdir()
@@ -102,9 +136,18 @@ def hostile(tmp_path_factory):
     (whole / "trajectory").mkdir()
     exchanges = [
         {
-            "request": {"body": {"messages": [{"role": bad[:50], "content": bad}]}},
-            "response": {"body": bad},
-            "metadata": {},
+            "request": {
+                "body": {
+                    "system": bad,
+                    "messages": [{"role": bad[:50], "content": bad}],
+                    "tools": [{"name": bad[:100]}, {"function": {"name": bad[:100]}}],
+                }
+            },
+            "response": {
+                "body": {"choices": [{"message": {"content": bad, "tool_calls": [{"function": {"name": bad[:100]}}]}}]}
+            },
+            "metadata": {"provider_model": bad[:100], "role": bad[:100], "call_purpose": bad[:100]},
+            "error": {"type": bad[:50], "message": bad[:500]},
         }
         for bad in CORPUS
     ]
@@ -130,7 +173,7 @@ def check(seen, url):
         return bad; }""")
     assert made == []
     unseen = seen.page.evaluate(
-        "/[\\u0000-\\u0008\\u001b\\u202a-\\u202e\\u2066-\\u2069\\u200f]/.test(document.body.innerText + document.title)"
+        "/[\\u0000-\\u0008\\u001b\\u00ad\\u115f\\u3164\\u200b\\u202a-\\u202e\\u2066-\\u2069\\u200f\\u{e0000}-\\u{e007f}]|\\p{M}{10}/u.test(document.body.innerText + document.title)"
     )
     assert not unseen, "a character that hides or reorders others is on the page"
 
@@ -155,7 +198,7 @@ def browse(seen, url):
     page.wait_for_selector("#drawer details")
     page.evaluate("document.querySelectorAll('#drawer details').forEach((d) => { d.open = true; })")
     check(seen, url)
-    for number in (0, 3, 4, 20, 22, 23, 27):
+    for number in (0, 3, 4, 20, 22, 23, 27, 30, 32, 33, 38):
         for tab in ("verifier", "files", "raw"):
             page.goto(f"{url}#/rollout/hostile/rollout-{number}__00000000/{tab}")
             page.wait_for_selector(".tab-body > *")

@@ -363,6 +363,15 @@ def test_a_permission_belongs_to_its_call(tmp_path):
     assert call["permission"] == {"outcome": "selected", "optionId": "yes"}
 
 
+def test_our_own_trajectory_may_begin_with_a_note(tmp_path):
+    call = {"type": "tool_call", "tool_call_id": "t", "title": "ls", "status": "completed", "content": []}
+    lines = [{"type": "notice", "text": "an image was substituted"}, {"type": "user_message", "text": "go"}]
+    source = read(tmp_path, [*lines, {**call, "raw_output": {"stdout": "a.txt\n"}}])
+    assert source.format == "ACP trajectory" and not source.not_understood
+    assert [step["type"] for step in source.page(0)] == ["notice", "prompt", "tool"]
+    assert source.page(0)[2]["printed"] == "a.txt" and source.outline()["turns"][0]["says"] == "go"
+
+
 def test_a_file_of_another_kind_is_shown_and_said_to_be_unknown(tmp_path):
     source = read(tmp_path, [{"type": "whatever", "x": 1}, {"hello": "world"}])
     assert source.format == "unknown" and sum(source.not_understood.values()) == 2

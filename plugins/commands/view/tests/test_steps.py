@@ -168,7 +168,7 @@ def test_who_waits_on_what(tmp_path):
 
 
 def test_what_a_terminal_printed_is_the_output_of_its_call(tmp_path):
-    """As the ACP adapters of pi, Claude Code and Codex send it: beside the call, piece by piece."""
+    """As the ACP adapter of pi sends it: beside the call, piece by piece."""
     call = {"toolCallId": "t", "title": "ls", "kind": "execute", "status": "pending"}
     updates = [
         {**call, "content": [{"type": "terminal", "terminalId": "t"}]},
@@ -199,4 +199,4 @@ def test_a_permission_and_a_question_keep_their_words(tmp_path):
     events = [{"kind": "permission_request", **WHERE, "data": ask}, {"kind": "elicitation_request", "data": question}]
     call, asked = steps_of(tmp_path, events).page(0)
     assert (call["permission"]["name"], call["permission"]["kind"]) == ("Allow", "allow_once")
-    assert (asked["type"], asked["text"]) == ("question", "Which colour?") and "decline" in asked["data"]
+    assert (asked["type"], asked["text"], asked["answer"]) == ("question", "Which colour?", "decline")

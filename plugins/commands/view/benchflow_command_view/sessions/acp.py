@@ -20,7 +20,7 @@ def detect(line: Line) -> Translator | None:
         return Translator("ACP messages", _Wire().translate)
     if _update(line) is not None:
         return Translator("ACP session updates", _Wire().bare)
-    if line.get("type") in _ENTRIES:
+    if line.get("type") in _ENTRIES or (line.get("type") == "notice" and "text" in line):
         return Translator("ACP trajectory", _entry)
     return None
 

@@ -153,7 +153,8 @@ class Builder:
         number = self.store.add({**step, "type": "prompt", "text": str(data.get("prompt") or "")})
         self._turn[step.get("turn")] = len(self.turns)
         keys = ("scene", "role", "turn", "at")
-        self.turns.append({"n": number, **{key: step[key] for key in keys if key in step}})
+        says = " ".join(str(data.get("prompt") or "")[:200].split())[:48]
+        self.turns.append({"n": number, "says": says, **{key: step[key] for key in keys if key in step}})
 
     def _turn_finished(self, step: Step, data: Mapping[str, Any]) -> None:
         index = self._turn.pop(step.get("turn"), None)
@@ -261,7 +262,10 @@ def _plain(kind: str, data: Any) -> Step:
         who = f"{data.get('from')} to {data.get('to')}"
         return {"type": "outbox", "title": who, "text": str(data.get("content") or "")}
     if kind == "elicitation_request" and isinstance(data, Mapping):
-        return {"type": "question", "text": str(data.get("message") or ""), "data": data}
+        said = data.get("response")
+        parts = [said.get("action"), said.get("content")] if isinstance(said, Mapping) else [said]
+        answer = " ".join(part if isinstance(part, str) else _json(part) for part in parts if part)
+        return {"type": "question", "text": str(data.get("message") or ""), "answer": answer[:2000], "data": data}
     known = "system" if kind in _TITLES else "other"
     return {"type": known, "title": _TITLES.get(kind, kind.replace("_", " ")), "data": data}
 

@@ -46,9 +46,8 @@ def _blocks(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     blocks = list(step.get("blocks") or ())
     places = [i for i, block in enumerate(blocks) if block["is"] == "terminal"]
     if step.get("terminal"):
-        text = {"is": "text", "text": step["terminal"]}
-        blocks[places[0] : places[0] + 1] = [text] if places else []
-        blocks += [] if places else [text]
+        at = places[0] if places else len(blocks)
+        blocks[at : at + 1] = [{"is": "text", "text": step["terminal"]}]
     return [block for block in blocks if block["is"] != "terminal"]
 
 

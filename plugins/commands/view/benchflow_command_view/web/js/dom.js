@@ -6,14 +6,15 @@ const FORBIDDEN = /^(on|href|src|style|srcdoc|action|formaction|xlink)/i;
 
 // Characters that would hide or reorder what stands around them are shown as what they are; colours of a terminal go.
 const COLOURS = /\u001b\[[0-9;:]*m/g;
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e01ef}]/gu;
+const HEAPED = /(\p{M}{8})\p{M}+/gu; // marks on marks would cover the lines around them
 
 function clean(text) {
   return String(text).replace(/\r\n/g, "\n").replace(COLOURS, "").replace(UNSEEN, (c) => {
     const code = c.codePointAt(0);
     if (code === 13) return "␍";
     return code < 32 ? String.fromCodePoint(0x2400 + code) : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
+  }).replace(HEAPED, "$1⟨…⟩");
 }
 
 function add(node, children) {

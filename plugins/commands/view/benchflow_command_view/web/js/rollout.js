@@ -117,7 +117,7 @@ function outlineOf(turns, where) {
   const items = [];
   for (const turn of shown) {
     if (turn.scene && turn.scene !== scene) { scene = turn.scene; items.push(h("li", { class: "scene" }, scene)); }
-    items.push(h("li", {}, h("a", { to: `/rollout/${where}/step/${turn.n}` }, `${turn.turn ?? ""} ${turn.role || "turn"}`, h("span", { class: "soft" }, ` ${has(turn.end) ? duration(turn.end - turn.at) : ""}`))));
+    items.push(h("li", {}, h("a", { to: `/rollout/${where}/step/${turn.n}` }, `${turn.turn ?? ""} ${turn.role && turn.role !== "user" ? turn.role : turn.says || "turn"}`, h("span", { class: "soft" }, ` ${has(turn.end) ? duration(turn.end - turn.at) : ""}`))));
   }
   return h("ol", {}, items, turns.length > shown.length && h("li", { class: "soft" }, `and ${turns.length - shown.length} more`));
 }

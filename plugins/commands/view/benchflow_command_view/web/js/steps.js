@@ -175,7 +175,7 @@ function stepBody(step, view) {
   } else if (step.type === "phase") {
     parts.push(h("span", { class: "title" }, step.title.replaceAll("_", " ")), step.status === "failed" && [" ", badge("failed")]);
   } else if (step.type === "question") {
-    parts.push(prose(step.text || ""));
+    parts.push(prose(step.text || ""), step.answer && h("div", { class: "permission" }, "answer ", h("strong", {}, step.answer)));
   } else if (step.data && !step.text && BOOKKEEPING.has(step.type)) {
     return h("div", { class: "body" }, fold(h("span", { class: "title" }, step.title), () => [pre(step.data, "details"), wholeButton(step, view)], name("data")));
   } else {
