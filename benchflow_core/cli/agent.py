@@ -44,7 +44,7 @@ def list_agents(ui: Ui) -> None:
 def show(ui: Ui, name: str) -> None:
     """Everything a plugin, or a TOML manifest, says about one agent."""
     from benchflow_core.plugins import registry
-    from benchflow_core.rollout.plan import find_agent
+    from benchflow_core.rollout.choose import find_agent
 
     data = _describe(find_agent(name, registry()))
 

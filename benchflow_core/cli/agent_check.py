@@ -92,7 +92,7 @@ async def _rollout(name: str, sandbox: str | None, options: dict[str, str]) -> A
     from benchflow_core.dotenv import user_env
     from benchflow_core.plugins import registry
     from benchflow_core.rollout import Host, Rollout, RolloutConfig
-    from benchflow_core.rollout.plan import find_agent
+    from benchflow_core.rollout.choose import find_agent
     from benchflow_core.task.author import init_task
 
     with tempfile.TemporaryDirectory(prefix="benchflow-check-") as folder:

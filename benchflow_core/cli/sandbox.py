@@ -109,7 +109,7 @@ sandbox.add_command(shell)
 def _describe(loaded: Loaded) -> dict[str, Any]:
     from benchflow_core.contracts import Availability
     from benchflow_core.errors import PluginFailed
-    from benchflow_core.rollout.plan import sandbox_capabilities
+    from benchflow_core.rollout.choose import sandbox_capabilities
 
     found, capabilities = loaded.spec.available(), frozenset[str]()
     try:

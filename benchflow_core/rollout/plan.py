@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
+from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task, VerifierSettings
@@ -18,19 +18,31 @@ from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.rollout.access import check_access, oracle_roles
+from benchflow_core.rollout.choose import (
+    choose_sandbox,
+    default_driver,
+    find_agent,
+    find_verifier,
+    sandbox_capabilities,
+)
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.defaults import default_agent, with_models
 from benchflow_core.rollout.login import native_option
-from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 from benchflow_core.rollout.models import gateway_use
+from benchflow_core.rollout.refuse import (
+    refuse_agent,
+    refuse_host_vars,
+    refuse_judge,
+    refuse_missing,
+    refuse_uncounted,
+    refuse_without_credentials,
+)
 from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
 from benchflow_core.rollout.task_scenes import task_driver, task_scenes
 from benchflow_core.task import (
     adapter_of,
     load_task,
-    requested_host_vars,
-    required_capabilities,
     task_digest,
     wanted_capabilities,
 )
@@ -40,9 +52,7 @@ if TYPE_CHECKING:
     from benchflow_core.gateway import Chosen, GatewayUse
     from benchflow_core.world import WorldPlan
 
-__all__ = ["Plan", "choose_sandbox", "find_agent", "make_plan", "plan_verification", "sandbox_capabilities"]
-
-COMMAND_PREFIX = "cmd:"
+__all__ = ["Plan", "make_plan", "plan_verification"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ def make_plan(
     `loaded`: the task and its digest, for a caller that plans it more than once.
     """
     task, digest = loaded or (load_task(config.task_path), None)
-    _refuse_host_vars(task, config.allow_env, env)
+    refuse_host_vars(task, config.allow_env, env)
     unnamed: list[str] = []
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: default_agent(plugins, unnamed))
     steps = compile_scenes_to_steps(scenes)
@@ -145,7 +155,7 @@ def make_plan(
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
     roles, defaults = with_models(roles, agents, native=config.auth == "native")
     sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
-    _refuse_without_credentials(sandbox, env)
+    refuse_without_credentials(sandbox, env)
     capabilities = sandbox_capabilities(sandbox)
     isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
@@ -158,12 +168,12 @@ def make_plan(
     ]
     context_of(task.environment, config.context_root)
     substitute = config.allow_substitute or task.environment.allow_substitute
-    _refuse_missing(task, sandbox, capabilities, plugins, isolation=isolation, substitute=substitute)
+    refuse_missing(task, sandbox, capabilities, plugins, isolation=isolation, substitute=substitute)
     world = _world(config, task, plugins, env, capabilities)
     for name, agent in agents.items():
-        _refuse_agent(name, agent, task, sandbox, capabilities, offered=world.mcp_servers() if world else ())
+        refuse_agent(name, agent, task, sandbox, capabilities, offered=world.mcp_servers() if world else ())
         if config.usage_tracking == "required":
-            _refuse_uncounted(name, agent, native=config.auth == "native")
+            refuse_uncounted(name, agent, native=config.auth == "native")
     oracles = oracle_roles(scenes) if task.solution else frozenset()
     notices += check_access(roles, oracles, config.sandbox_locked_paths, sandbox, capabilities)
     own = compile_scenes_to_steps(config.scenes)
@@ -176,7 +186,7 @@ def make_plan(
         )
     refuse_user(config.user, config.max_user_rounds)
     word = config.driver or task_driver(task, config)
-    driver = plugins.get("driver", driver_word(word)[0]) if word else _default_driver(plugins)
+    driver = plugins.get("driver", driver_word(word)[0]) if word else default_driver(plugins)
     params = driver_params(word or driver.name, driver.spec.params, config.driver_params)
     driver.spec.refuse(params)
     if lacking := sorted(driver.spec.needs - capabilities):
@@ -184,9 +194,9 @@ def make_plan(
             f"driver '{driver.name}' needs {', '.join(lacking)}, which sandbox '{sandbox.name}' does not have."
         )
     settings = [task.verifier, *(step.verifier for step in task.steps)]
-    verifiers = {s.method: _find_verifier(s.method, plugins) for s in settings} if config.verify else {}
+    verifiers = {s.method: find_verifier(s.method, plugins) for s in settings} if config.verify else {}
     use = gateway_use(config, task.path.name)
-    _refuse_judge(settings, verifiers, plugins, env, use)
+    refuse_judge(settings, verifiers, plugins, env, use)
     try:
         routes = _routes(roles, agents, plugins, env, use, native=config.auth == "native")
     except ConfigurationError as error:
@@ -261,7 +271,7 @@ def _any_model(config: RolloutConfig) -> str | None:
 def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str, str]) -> Plan:
     """A plan for verifying what an agent left: the agent is not looked for, and no key is asked."""
     task = load_task(config.task_path)
-    _refuse_host_vars(task, config.allow_env, env)
+    refuse_host_vars(task, config.allow_env, env)
     sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
     capabilities = sandbox_capabilities(sandbox)
     settings = [task.verifier, *(step.verifier for step in task.steps)]
@@ -271,57 +281,14 @@ def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str
         roles=_roles(config.effective_scenes(lambda: ""), config),
         agents={},
         steps=(),
-        driver=_default_driver(plugins),
+        driver=default_driver(plugins),
         adapter=adapter_of(task.path),
         sandbox=sandbox,
         capabilities=capabilities,
         routes={},
-        verifiers={s.method: _find_verifier(s.method, plugins) for s in settings},
+        verifiers={s.method: find_verifier(s.method, plugins) for s in settings},
         isolation=_isolation(config, task, task.verifier, capabilities),
     )
-
-
-def find_agent(name: str, plugins: Registry) -> Loaded:
-    """An installed agent by its name, one of a TOML manifest by its path, or any ACP command given as `cmd:…`.
-
-    Nothing else is ever run as a command.
-    """
-    if name.endswith(SUFFIX):
-        return manifest_agent(name)
-    if name.startswith(COMMAND_PREFIX):
-        from benchflow_core.acp.command import command_agent
-
-        command = name.removeprefix(COMMAND_PREFIX)
-        return Loaded(kind="agent", name=name, distribution="", version="", spec=command_agent(command), aliases=())
-    return plugins.get("agent", name)
-
-
-def sandbox_capabilities(sandbox: Loaded) -> frozenset[str]:
-    declared = sandbox.spec.capabilities
-    return frozenset(declared() if callable(declared) else declared)
-
-
-def choose_sandbox(plugins: Registry) -> Loaded:
-    """The best-ranked sandbox that answers here."""
-    ranked = sorted(
-        (s for s in plugins.all("sandbox") if s.spec.default_rank is not None), key=lambda s: s.spec.default_rank
-    )
-    refusals = []
-    for sandbox in ranked:
-        found = sandbox.spec.available()
-        if found.ok:
-            return sandbox
-        refusals.append(f"{sandbox.name}: {found.reason}")
-    said = "; ".join(refusals) or "none is installed"
-    raise ConfigurationError(f"no sandbox can be used here ({said}).", remedy="Run: bench plugins doctor")
-
-
-def _refuse_without_credentials(sandbox: Loaded, env: Mapping[str, str]) -> None:
-    """What it requires is neither in the user's environment nor found by the sandbox itself."""
-    missing = [name for name in sandbox.spec.requires if not env.get(name)]
-    if missing and not (found := sandbox.spec.available()).ok:
-        reason = found.reason or f"{missing[0]} is not set"
-        raise ConfigurationError(f"sandbox '{sandbox.name}' cannot be used: {reason}.", remedy=found.remedy or None)
 
 
 def _roles(scenes: Sequence[Any], config: RolloutConfig) -> dict[str, Role]:
@@ -335,16 +302,6 @@ def _roles(scenes: Sequence[Any], config: RolloutConfig) -> dict[str, Role]:
                     remedy="Give the second one another name.",
                 )
     return roles
-
-
-def _default_driver(plugins: Registry) -> Loaded:
-    defaults = [d for d in plugins.all("driver") if d.spec.default]
-    if len(defaults) != 1:
-        names = ", ".join(d.name for d in defaults) or "none"
-        raise ConfigurationError(
-            f"one default driver is expected, found: {names}.", remedy="Run: bench plugins list --kind driver"
-        )
-    return defaults[0]
 
 
 def _routes(
@@ -371,93 +328,6 @@ def _routes(
             also = [name for option in spec.auth if not option.native for name in option.env]
             found[role.name] = Models(plugins, env, Path).plan(role.model, spec.wires, also=also, use=use)
     return found
-
-
-def _refuse_judge(
-    settings: Sequence[VerifierSettings],
-    verifiers: Mapping[str, Loaded],
-    plugins: Registry,
-    env: Mapping[str, str],
-    use: GatewayUse,
-) -> None:
-    """A judge without a key would be found out after every agent has done its work."""
-    for one in settings:
-        if one.method in verifiers and verifiers[one.method].spec.needs_model and one.params.get("model"):
-            from benchflow_core.gateway import Models
-
-            Models(plugins, env, Path).plan(one.params["model"], use=use)
-
-
-def _find_verifier(method: str, plugins: Registry) -> Loaded:
-    found = [v for v in plugins.all("verifier") if method in v.spec.methods]
-    if not found:
-        known = sorted(m for v in plugins.all("verifier") for m in v.spec.methods)
-        raise ConfigurationError(
-            f"no installed verifier handles '{method}'.",
-            remedy=f"Installed: {', '.join(known) or 'none'}. Try: pip install benchflow-verifier-{method}",
-        )
-    return found[0]
-
-
-def _refuse_host_vars(task: Task, allowed: Sequence[str], env: Mapping[str, str]) -> None:
-    """A task reads no variable of the host's that the user did not name. One that is set is refused, not left out."""
-    asked = [v.name for v in requested_host_vars(task) if v.name not in allowed and (v.required or v.name in env)]
-    if asked:
-        flags = " ".join(f"--allow-env {name}" for name in asked)
-        raise ConfigurationError(
-            f"task '{task.name}' asks for host variables: {', '.join(asked)}.", remedy=f"Allow them with {flags}."
-        )
-
-
-def _refuse_missing(
-    task: Task,
-    sandbox: Loaded,
-    capabilities: frozenset[str],
-    plugins: Registry,
-    *,
-    isolation: str | None,
-    substitute: bool,
-) -> None:
-    missing = {c: why for c, why in required_capabilities(task, isolation=isolation).items() if c not in capabilities}
-    if substitute:
-        for image in (Capability.IMAGE_BUILD, Capability.IMAGE_PREBUILT):
-            missing.pop(image, None)
-    if not missing:
-        return
-    capability, why = next(iter(missing.items()))
-    having = [s.name for s in plugins.all("sandbox") if capability in sandbox_capabilities(s)]
-    advice = f"Sandboxes that have it: {', '.join(having)}." if having else "No installed sandbox has it."
-    if capability in (Capability.IMAGE_BUILD, Capability.IMAGE_PREBUILT):
-        advice += " Or add --allow-substitute to run on the host's own files, marked in the result."
-    raise CapabilityMissing(
-        f"task '{task.name}' needs '{capability}' ({why}), which sandbox '{sandbox.name}' does not have.",
-        remedy=advice,
-        details={"missing": sorted(missing), "sandboxes": having},
-    )
-
-
-def _refuse_agent(
-    name: str, agent: Loaded, task: Task, sandbox: Loaded, capabilities: frozenset[str], *, offered: Sequence[McpServer]
-) -> None:
-    missing = sorted(agent.spec.needs - capabilities)
-    if missing:
-        raise CapabilityMissing(
-            f"agent '{name}' needs {', '.join(missing)}, which sandbox '{sandbox.name}' does not have."
-        )
-    if agent.spec.prepare is None and agent.spec.connect is None:
-        raise ConfigurationError(f"agent '{name}' only wraps others.", remedy=f"Name one: -a {name}/<agent>")
-    if not offered and not task.environment.mcp_servers:
-        return
-    if agent.spec.purpose == "normal" and not agent.spec.mcp:
-        raise CapabilityMissing(f"task '{task.name}' offers MCP servers, which agent '{name}' cannot use.")
-
-
-def _refuse_uncounted(name: str, agent: Loaded, *, native: bool) -> None:
-    if agent.spec.purpose == "normal" and (native or not agent.spec.wires):
-        raise CapabilityMissing(
-            f"--usage-tracking required: agent '{name}' reaches its model without a gateway, so nobody counts tokens.",
-            remedy="Use --usage-tracking auto: what the agent itself reports is recorded.",
-        )
 
 
 def _isolation(config: RolloutConfig, task: Task, settings: VerifierSettings, capabilities: frozenset[str]) -> str:

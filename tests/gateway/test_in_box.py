@@ -24,7 +24,7 @@ from benchflow_core.contracts import (
 )
 from benchflow_core.gateway import Models
 from benchflow_core.plugins import registry
-from benchflow_core.rollout.plan import choose_sandbox, sandbox_capabilities
+from benchflow_core.rollout.choose import choose_sandbox, sandbox_capabilities
 
 ASK = """
 import json, sys, urllib.request

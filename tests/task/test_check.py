@@ -87,7 +87,7 @@ def test_nothing_is_executed(make_task, tmp_path: Path) -> None:
 
 def test_needs_against_a_sandbox(make_task) -> None:
     from benchflow_core.plugins import registry
-    from benchflow_core.rollout.plan import sandbox_capabilities
+    from benchflow_core.rollout.choose import sandbox_capabilities
 
     here = [s for s in registry().all("sandbox") if s.spec.available().ok]
     sandbox = next(s.name for s in here if "gpu" not in sandbox_capabilities(s))

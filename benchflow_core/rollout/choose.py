@@ -1,0 +1,67 @@
+"""Which plugin serves: the one that is named, or the best of those that answer."""
+
+from __future__ import annotations
+
+from benchflow_core.errors import ConfigurationError
+from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
+
+__all__ = ["choose_sandbox", "default_driver", "find_agent", "find_verifier", "sandbox_capabilities"]
+
+COMMAND_PREFIX = "cmd:"
+
+
+def find_agent(name: str, plugins: Registry) -> Loaded:
+    """An installed agent by its name, one of a TOML manifest by its path, or any ACP command given as `cmd:…`.
+
+    Nothing else is ever run as a command.
+    """
+    if name.endswith(SUFFIX):
+        return manifest_agent(name)
+    if name.startswith(COMMAND_PREFIX):
+        from benchflow_core.acp.command import command_agent
+
+        command = name.removeprefix(COMMAND_PREFIX)
+        return Loaded(kind="agent", name=name, distribution="", version="", spec=command_agent(command), aliases=())
+    return plugins.get("agent", name)
+
+
+def sandbox_capabilities(sandbox: Loaded) -> frozenset[str]:
+    declared = sandbox.spec.capabilities
+    return frozenset(declared() if callable(declared) else declared)
+
+
+def choose_sandbox(plugins: Registry) -> Loaded:
+    """The best-ranked sandbox that answers here."""
+    ranked = sorted(
+        (s for s in plugins.all("sandbox") if s.spec.default_rank is not None), key=lambda s: s.spec.default_rank
+    )
+    refusals = []
+    for sandbox in ranked:
+        found = sandbox.spec.available()
+        if found.ok:
+            return sandbox
+        refusals.append(f"{sandbox.name}: {found.reason}")
+    said = "; ".join(refusals) or "none is installed"
+    raise ConfigurationError(f"no sandbox can be used here ({said}).", remedy="Run: bench plugins doctor")
+
+
+def default_driver(plugins: Registry) -> Loaded:
+    defaults = [d for d in plugins.all("driver") if d.spec.default]
+    if len(defaults) != 1:
+        names = ", ".join(d.name for d in defaults) or "none"
+        raise ConfigurationError(
+            f"one default driver is expected, found: {names}.", remedy="Run: bench plugins list --kind driver"
+        )
+    return defaults[0]
+
+
+def find_verifier(method: str, plugins: Registry) -> Loaded:
+    found = [v for v in plugins.all("verifier") if method in v.spec.methods]
+    if not found:
+        known = sorted(m for v in plugins.all("verifier") for m in v.spec.methods)
+        raise ConfigurationError(
+            f"no installed verifier handles '{method}'.",
+            remedy=f"Installed: {', '.join(known) or 'none'}. Try: pip install benchflow-verifier-{method}",
+        )
+    return found[0]

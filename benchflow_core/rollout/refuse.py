@@ -1,0 +1,110 @@
+"""What cannot work is refused before anything starts, with what is missing and who has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchflow_core.contracts.common import Capability, McpServer
+from benchflow_core.contracts.tasks import Task, VerifierSettings
+from benchflow_core.errors import CapabilityMissing, ConfigurationError
+from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.rollout.choose import sandbox_capabilities
+from benchflow_core.task import requested_host_vars, required_capabilities
+
+if TYPE_CHECKING:
+    from benchflow_core.gateway import GatewayUse
+
+__all__ = [
+    "refuse_agent",
+    "refuse_host_vars",
+    "refuse_judge",
+    "refuse_missing",
+    "refuse_uncounted",
+    "refuse_without_credentials",
+]
+
+
+def refuse_without_credentials(sandbox: Loaded, env: Mapping[str, str]) -> None:
+    """What it requires is neither in the user's environment nor found by the sandbox itself."""
+    missing = [name for name in sandbox.spec.requires if not env.get(name)]
+    if missing and not (found := sandbox.spec.available()).ok:
+        reason = found.reason or f"{missing[0]} is not set"
+        raise ConfigurationError(f"sandbox '{sandbox.name}' cannot be used: {reason}.", remedy=found.remedy or None)
+
+
+def refuse_judge(
+    settings: Sequence[VerifierSettings],
+    verifiers: Mapping[str, Loaded],
+    plugins: Registry,
+    env: Mapping[str, str],
+    use: GatewayUse,
+) -> None:
+    """A judge without a key would be found out after every agent has done its work."""
+    for one in settings:
+        if one.method in verifiers and verifiers[one.method].spec.needs_model and one.params.get("model"):
+            from benchflow_core.gateway import Models
+
+            Models(plugins, env, Path).plan(one.params["model"], use=use)
+
+
+def refuse_host_vars(task: Task, allowed: Sequence[str], env: Mapping[str, str]) -> None:
+    """A task reads no variable of the host's that the user did not name. One that is set is refused, not left out."""
+    asked = [v.name for v in requested_host_vars(task) if v.name not in allowed and (v.required or v.name in env)]
+    if asked:
+        flags = " ".join(f"--allow-env {name}" for name in asked)
+        raise ConfigurationError(
+            f"task '{task.name}' asks for host variables: {', '.join(asked)}.", remedy=f"Allow them with {flags}."
+        )
+
+
+def refuse_missing(
+    task: Task,
+    sandbox: Loaded,
+    capabilities: frozenset[str],
+    plugins: Registry,
+    *,
+    isolation: str | None,
+    substitute: bool,
+) -> None:
+    missing = {c: why for c, why in required_capabilities(task, isolation=isolation).items() if c not in capabilities}
+    if substitute:
+        for image in (Capability.IMAGE_BUILD, Capability.IMAGE_PREBUILT):
+            missing.pop(image, None)
+    if not missing:
+        return
+    capability, why = next(iter(missing.items()))
+    having = [s.name for s in plugins.all("sandbox") if capability in sandbox_capabilities(s)]
+    advice = f"Sandboxes that have it: {', '.join(having)}." if having else "No installed sandbox has it."
+    if capability in (Capability.IMAGE_BUILD, Capability.IMAGE_PREBUILT):
+        advice += " Or add --allow-substitute to run on the host's own files, marked in the result."
+    raise CapabilityMissing(
+        f"task '{task.name}' needs '{capability}' ({why}), which sandbox '{sandbox.name}' does not have.",
+        remedy=advice,
+        details={"missing": sorted(missing), "sandboxes": having},
+    )
+
+
+def refuse_agent(
+    name: str, agent: Loaded, task: Task, sandbox: Loaded, capabilities: frozenset[str], *, offered: Sequence[McpServer]
+) -> None:
+    missing = sorted(agent.spec.needs - capabilities)
+    if missing:
+        raise CapabilityMissing(
+            f"agent '{name}' needs {', '.join(missing)}, which sandbox '{sandbox.name}' does not have."
+        )
+    if agent.spec.prepare is None and agent.spec.connect is None:
+        raise ConfigurationError(f"agent '{name}' only wraps others.", remedy=f"Name one: -a {name}/<agent>")
+    if not offered and not task.environment.mcp_servers:
+        return
+    if agent.spec.purpose == "normal" and not agent.spec.mcp:
+        raise CapabilityMissing(f"task '{task.name}' offers MCP servers, which agent '{name}' cannot use.")
+
+
+def refuse_uncounted(name: str, agent: Loaded, *, native: bool) -> None:
+    if agent.spec.purpose == "normal" and (native or not agent.spec.wires):
+        raise CapabilityMissing(
+            f"--usage-tracking required: agent '{name}' reaches its model without a gateway, so nobody counts tokens.",
+            remedy="Use --usage-tracking auto: what the agent itself reports is recorded.",
+        )
