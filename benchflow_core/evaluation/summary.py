@@ -74,6 +74,11 @@ class EvaluationResult:
         return self.passed / self.scored if self.scored else 0.0
 
     @property
+    def score_excl_errors(self) -> float:
+        """The older name of `score`, from when errors counted as failures in it."""
+        return self.score
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The score if every unscored rollout had failed, and if every one had passed."""
         if not self.total:

@@ -12,7 +12,9 @@ __all__ = ["SDK"]
 
 
 class SDK:
-    """One method. Every keyword is a field of `RolloutConfig`."""
+    """One method. Every keyword is a field of `RolloutConfig`; without an agent, the default one runs."""
 
-    async def run(self, task_path: str | Path, agent: str, model: str | None = None, **settings: Any) -> RolloutResult:
+    async def run(
+        self, task_path: str | Path, agent: str | None = None, model: str | None = None, **settings: Any
+    ) -> RolloutResult:
         return await run(RolloutConfig(task_path=Path(task_path), agent=agent, model=model, **settings))

@@ -183,3 +183,14 @@ def test_runtime_settings_reach_the_rollout(task, tmp_path):
     made = runtime.rollout_config()
     assert {key: getattr(made, key) for key in given} == given and made.jobs_dir == Path("out")
     assert bf.Sandbox.__name__ == "Sandbox" and bf.Task.__name__ == "Task"
+
+
+async def test_the_sdk_without_an_agent_asks_for_the_default_ones_key(name, task, monkeypatch):
+    import benchflow as bf
+
+    from benchflow_core.errors import ConfigurationError
+
+    for key in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(key, raising=False)
+    with pytest.raises(ConfigurationError, match=r"no agent was named, and '.*' cannot be taken: no credential"):
+        await bf.SDK().run(task_path=task, environment=name("local"))

@@ -55,6 +55,7 @@ def test_unscored_rollouts_cost_coverage_and_never_count_as_zero():
     assert total.score == 0.5 and total.mean_reward == 0.5
     assert total.coverage == 0.4 and total.unscored == 3
     assert total.bounds == (0.2, 0.8)
+    assert total.score_excl_errors == total.score != total.bounds[0]
     assert total.error_categories == {"infrastructure:x": 1, "verifier:y": 1}
 
 
