@@ -16,7 +16,14 @@ from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
-from benchflow_core.errors import BenchflowError, InfrastructureError, SandboxLost, VerifierError, VerifierTimeout
+from benchflow_core.errors import (
+    BenchflowError,
+    InfrastructureError,
+    SandboxLost,
+    TransferRefused,
+    VerifierError,
+    VerifierTimeout,
+)
 from benchflow_core.verify.boxes import Boxes, NoBox, Ready, SharedBox
 from benchflow_core.verify.findings import Action, Finding, as_json
 from benchflow_core.verify.fresh import FreshBox
@@ -68,7 +75,10 @@ async def _verify(request: VerifyRequest, *, attempts: int) -> Verdict:
     request.emit("verifier_isolation", {"policy": policy})
     boxes = _POLICIES[policy](request) if request.spec.needs_box else NoBox(request)
     try:
-        await boxes.open()
+        try:
+            await boxes.open()
+        except TransferRefused as error:  # what an agent left is no fault of the infrastructure
+            return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
         verdict = await _attempts(request, boxes, attempts if boxes.repeatable else 1)
         findings = [*boxes.findings, *await _live_state(request, policy, verdict.rewards)]
     finally:

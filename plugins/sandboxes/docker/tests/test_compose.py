@@ -193,7 +193,9 @@ async def test_a_read_only_service_writes_where_something_is_mounted_and_nowhere
         """,
         {"seed/one": "1\n"},
     )
-    await out(box, "until [ -e /srv/x ]; do sleep 0.1; done", "web")  # its last; a busy engine starts the next box sooner
+    await out(
+        box, "until [ -e /srv/x ]; do sleep 0.1; done", "web"
+    )  # its last; a busy engine starts the next box sooner
     written = "for f in /scratch/x /data/x /dev/shm/x /x /etc/x /srv/x; do [ -e $f ] && echo $f; done; true"
     assert await out(box, written, "web") == "/scratch/x\n/data/x\n/dev/shm/x\n/srv/x"
     assert "Read-only" in await out(box, "echo x > /etc/x") and await out(box, "echo x > /scratch/x") == ""
