@@ -21,6 +21,7 @@ from benchflow_core.errors import (
     InfrastructureError,
     PluginFailed,
     SandboxLost,
+    TransferRefused,
     VerifierError,
     VerifierTimeout,
 )
@@ -76,7 +77,10 @@ async def _verify(request: VerifyRequest, *, attempts: int) -> Verdict:
     request.emit("verifier_isolation", {"policy": policy})
     boxes = _POLICIES[policy](request) if request.spec.needs_box else NoBox(request)
     try:
-        await boxes.open()
+        try:
+            await boxes.open()
+        except TransferRefused as error:  # what an agent left is no fault of the infrastructure
+            return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
         verdict = await _attempts(request, boxes, attempts if boxes.repeatable else 1)
         findings = [*boxes.findings, *await _live_state(request, policy, verdict.rewards)]
     finally:

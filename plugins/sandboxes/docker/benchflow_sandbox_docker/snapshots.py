@@ -14,7 +14,7 @@ from typing import Any, Final
 from benchflow_boxkit import leases
 
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
-from benchflow_core.errors import InfrastructureError
+from benchflow_core.errors import InfrastructureError, TransferRefused
 from benchflow_sandbox_docker import files
 from benchflow_sandbox_docker.container import Container
 from benchflow_sandbox_docker.engine.api import Engine
@@ -26,6 +26,8 @@ __all__ = ["Snapshots"]
 
 _REPOSITORY: Final = "benchflow-snapshot"
 _TERM: Final = 6 * 3600.0
+_MOST: Final = 32 << 30
+"""Bytes: one file that is all hole would fill the disk of the host."""
 _MODIFIED, _ADDED, _DELETED = 0, 1, 2
 _NOT_FILES: Final = ("/dev", "/proc", "/sys", "/.dockerenv", "/run/.containerenv", "/.benchflow-volumes")
 _ENGINE_OWN: Final = frozenset({*ENGINE_FILES, "/etc/mtab"})
@@ -81,6 +83,11 @@ class Snapshots:
         marks = leases.labels("snapshot", {**self._labels, "name": name}, expires_after=None if keep else _TERM)
         try:
             await box.channel.call("freeze")
+            if (size := await self._engine.written(box.id)) > _MOST:
+                raise TransferRefused(
+                    f"The box's files are too large to be captured: {size >> 30} GiB, of {_MOST >> 30} at most. The "
+                    "engine writes the holes of a file, too."
+                )
             packed = await box.channel.call("pack", paths=[*volumes, _SHM])
             changed, touched, identity = await asyncio.gather(
                 self._changes(box, source),

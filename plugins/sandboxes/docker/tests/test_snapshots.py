@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchflow_core.contracts import Change, ImageRequest, Sandbox, SandboxProvider, StartRequest
+from benchflow_core.errors import TransferRefused
 from benchflow_sandbox_docker.engine.api import Engine
 from benchflow_sandbox_docker.engine.http import EngineError
 from benchflow_sandbox_docker.provider import DockerProvider
@@ -54,6 +55,15 @@ async def test_volumes_and_shared_memory_are_captured(provider: SandboxProvider,
     found = _changes(snapshot.changes)
     assert (found["/data/sub/new"].kind, found["/data/sub/new"].uid) == ("added", 7)
     assert (found["/data/link"].type, found["/data/link"].target) == ("link", "kept")
+
+
+async def test_file_that_is_all_hole_does_not_fill_the_disk(start: Start) -> None:
+    box = await start()
+    await _sh(box, "truncate -s 1T /root/hole")
+    with pytest.raises(TransferRefused, match="1024 GiB"):
+        await box.snapshot("hole")
+    await _sh(box, "truncate -s 1M /root/hole")
+    assert "/root/hole" in _changes((await box.snapshot("small")).changes), "the box goes on as it was"
 
 
 async def test_folders_made_anew_and_things_of_another_kind_are_told(provider: SandboxProvider, task: Task) -> None:

@@ -78,6 +78,11 @@ class Engine:
     async def changes(self, container: str) -> list[dict[str, Any]]:
         return list(await self._json("GET", f"/containers/{container}/changes") or ())
 
+    async def written(self, container: str) -> int:
+        """Bytes that it has in its files beyond its image, holes included."""
+        answer = await self._json("GET", f"/containers/{container}/json", {"size": True})
+        return int(answer.get("SizeRw") or 0)
+
     async def commit(self, container: str, repo: str, tag: str, labels: Mapping[str, str]) -> str:
         query = {"container": container, "repo": repo, "tag": tag, "pause": False}
         answer = await self._json("POST", "/commit", query, {"Labels": dict(labels)})
