@@ -68,7 +68,8 @@ class Problem:
     name: str
     distribution: Distribution
     code: str
-    """`name`, `entry-point`, `group`, `incompatible`, `import`, `hook`, `spec`, `output`, `misspelt`, `duplicate`."""
+    """`name`, `entry-point`, `group`, `incompatible`, `import`, `hook`, `spec`, `output`, `side-effect`, `misspelt`,
+    `duplicate`."""
     message: str
     remedy: str = ""
     cause: BaseException | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from types import ModuleType
@@ -17,6 +17,7 @@ from benchflow_core.plugins.compatibility import incompatible
 from benchflow_core.plugins.complaints import told, with_article
 from benchflow_core.plugins.index import Plugin, Problem, kind_of
 from benchflow_core.plugins.remedies import reinstall_command, update_command
+from benchflow_core.plugins.restore import put_back
 from benchflow_core.plugins.specs import wrong_fields
 from benchflow_core.plugins.stdout import quiet_stdout
 
@@ -47,6 +48,9 @@ class Loader:
         self._modules: dict[str, ModuleType | _Broken] = {}
         self._outcomes: dict[Plugin, Outcome] = {}
 
+    def knows(self, plugin: Plugin) -> bool:
+        return plugin in self._outcomes
+
     def load(self, plugin: Plugin) -> Outcome:
         """Never raises, `KeyboardInterrupt` apart. A plugin's outcome stays the same for the life of the process."""
         if plugin not in self._outcomes:
@@ -57,7 +61,7 @@ class Loader:
         spec: Any = None
         problem: Problem | None = None
         notes: list[Problem] = []
-        with quiet_stdout() as caught:
+        with quiet_stdout() as caught, put_back() as changed:
             try:
                 spec = self._spec(plugin)
                 notes += self._misspelt(plugin)
@@ -65,6 +69,7 @@ class Loader:
                 problem = _problem(plugin, broken)
         if text := caught.getvalue().strip():
             notes.append(_note(plugin, "output", f"It prints to stdout when it is loaded: {_start(text)!r}."))
+        notes += [_note(plugin, "side-effect", f"It {what} when it is loaded.") for what in changed]
         return Outcome(spec, problem, tuple(notes))
 
     def _spec(self, plugin: Plugin) -> Any:
@@ -151,6 +156,9 @@ def _nearest(hook: str) -> str:
 
 def _checked(kind: str, hook: str, spec: Any) -> Any:
     wanted = getattr(contracts, f"{kind.capitalize()}Spec")
+    if isinstance(spec, Coroutine):
+        spec.close()
+        raise _Broken("spec", f"Its hook {hook} is async; a hook is a plain function.")
     if not isinstance(spec, wanted):
         given = "None" if spec is None else with_article(type(spec))
         raise _Broken("spec", f"Its hook {hook} returned {given}, not {with_article(wanted)}.")

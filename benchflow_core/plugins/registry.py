@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from threading import RLock
-from typing import TYPE_CHECKING, Any
+from threading import RLock, Timer
+from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, PluginError
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from benchflow_core.plugins.loading import Loader, Outcome
 
 __all__ = ["Loaded", "Registry", "Report"]
+
+_LONG: Final = 5.0
+"""Seconds after which the user hears what is being waited for."""
 
 Report = Callable[[str, BaseException | None], None]
 """Gets each warning once: the line, and the exception behind it."""
@@ -52,6 +55,11 @@ class Loaded:
     def stamp(self) -> dict[str, str]:
         """For results."""
         return {"kind": self.kind, "name": self.name, "distribution": self.distribution, "version": self.version}
+
+
+def _still_loading(plugin: Plugin) -> str:
+    who = f"{kind_of(plugin.group)}:{plugin.name} of {plugin.distribution}"
+    return f"Plugin {who} is still being loaded after {_LONG:g} s. Leave it out with -p no:{plugin.distribution.name}."
 
 
 def _to_stderr(line: str, cause: BaseException | None) -> None:
@@ -121,7 +129,15 @@ class Registry:
     def load(self, plugin: Plugin) -> Outcome:
         """Imports a plugin, whatever the policy says of it, and reports nothing: for `bench plugins`."""
         with self._lock:
-            return self._loader.load(plugin)
+            if self._loader.knows(plugin):
+                return self._loader.load(plugin)
+            slow = Timer(_LONG, self._warn, (_still_loading(plugin),))
+            slow.daemon = True
+            slow.start()
+            try:
+                return self._loader.load(plugin)
+            finally:
+                slow.cancel()
 
     def get(self, kind: str, name: str) -> Loaded:
         """The plugin of that name, imported; `distribution::name` picks one of two. Raises `PluginError`.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from benchflow_core.contracts.events import Event
@@ -32,8 +34,12 @@ class ObserverBus:
         return bool(self._lanes)
 
     def close(self) -> None:
+        """All of them have the same few seconds, together."""
+        end = time.monotonic() + _FLUSH_SECONDS
         for lane in self._lanes:
-            lane.close()
+            lane.ask_to_end(end)
+        for lane in self._lanes:
+            lane.close(end)
 
 
 def _line(observer: Loaded, error: BaseException) -> str:
@@ -60,12 +66,12 @@ class _Lane:
         except queue.Full:
             self._complain(RuntimeError(f"{_BACKLOG} events behind, dropping some"))
 
-    def close(self) -> None:
-        try:
-            self._queue.put(None, timeout=_FLUSH_SECONDS)
-        except queue.Full:
-            return
-        self._thread.join(_FLUSH_SECONDS)
+    def ask_to_end(self, end: float) -> None:
+        with suppress(queue.Full):
+            self._queue.put(None, timeout=max(0.0, end - time.monotonic()))
+
+    def close(self, end: float) -> None:
+        self._thread.join(max(0.0, end - time.monotonic()))
         if self._thread.is_alive():
             self._complain(TimeoutError(f"still busy after {_FLUSH_SECONDS:.0f} s, left behind"))
 
@@ -81,8 +87,11 @@ class _Lane:
         if spec.flush is not None:
             self._guard(spec.flush)
 
-    def _guard(self, call: Callable[[], None]) -> None:
+    def _guard(self, call: Callable[[], Any]) -> None:
         try:
-            call()
+            answer = call()
+            if isinstance(answer, Coroutine):
+                answer.close()
+                raise TypeError("it is async, and nobody awaits it: an observer is a plain function in a thread")
         except BaseException as error:
             self._complain(error)

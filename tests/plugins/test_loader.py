@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ BROKEN = {
     "returns-none": ("wrong-type", "Its hook benchflow_sandbox returned None, not a SandboxSpec."),
     "wrong-field": ("wrong-type", "summary should be str, not 5; open should be Callable"),
     "hook-raises": ("hook-raises", "Its hook benchflow_sandbox raised ValueError: no spec today."),
+    "async-hook": ("async-hook", "Its hook benchflow_sandbox is async; a hook is a plain function."),
     "hook-args": ("hook-args", "benchflow_sandbox(config)"),
     "newer": ("newer", "It needs 'benchflow-core>=99'; this is benchflow-core 0.8"),
     "bad-name": ("capitals", "Its name 'Bad_Name' in [benchflow.sandboxes] cannot be used"),
@@ -156,6 +158,28 @@ def test_a_plugin_that_prints_cannot_spoil_json(fake_bench):
     assert "warning: Plugin sandbox:noisy of fake-noisy 1.0: It prints to stdout when it is loaded" in ran.err
     listed = fake_bench("plugins", "list", "--json", fakes=["noisy"])
     assert "'hello from the import'" in listed.json[0]["warnings"][0]
+
+
+def test_a_plugin_that_meddles_with_the_process(fake_bench, tmp_path):
+    """`bench use` prints where it is and whether Ctrl-C still works, after the plugin was loaded."""
+    ran = fake_bench("use", "sandbox", "meddling", "--where", fakes=["command", "meddling"])
+    assert ran.out == f"using sandbox:meddling of fake-meddling\nin {fake_bench.site.parent}, interrupted: True\n"
+    who = "warning: Plugin sandbox:meddling of fake-meddling 1.0: It"
+    assert ran.err.splitlines() == [
+        f"{who} changes the working directory when it is loaded.",
+        f"{who} takes over SIGINT when it is loaded.",
+        f"{who} starts a thread that keeps the command from ending when it is loaded.",
+    ]
+
+
+def test_a_plugin_that_is_not_done_loading_is_named_meanwhile(fake_bench):
+    env = fake_bench.env(["slow"], {"FAKE_SLOW_SECONDS": "600"})
+    argv = fake_bench.argv("plugins", "list")
+    with subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as waiting:
+        said = waiting.stderr.readline()
+        waiting.kill()
+    wanted = "Plugin sandbox:slow of fake-slow 1.0 is still being loaded after 5 s. Leave it out with -p no:fake-slow."
+    assert said == f"warning: {wanted}\n"
 
 
 def test_a_hook_that_does_not_exist_beside_one_that_does(fake_bench):

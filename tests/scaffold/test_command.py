@@ -47,14 +47,21 @@ def test_package_is_complete(kind, tmp_path):
 def test_generated_code_is_tidy(kind, tmp_path):
     """Authors start from code that their own linter will not complain about."""
     folder, _ = create(kind, "tidy", tmp_path, "Ada")
-    settings = ["--isolated", "--line-length", "120", "--target-version", "py311"]
     ruff = [sys.executable, "-m", "ruff"]
-    rules = ["--select", "E,F,W,I,UP,B,C4,RUF", "--ignore", "RUF001,RUF002,RUF003"]
-    for command in (["check", *rules], ["format", "--diff"]):
-        done = subprocess.run(
-            [*ruff, *command, *settings, "."], cwd=folder, capture_output=True, text=True, check=False
-        )
+    rules = ["--extend-select", "E,F,W,I,UP,B,C4,RUF", "--ignore", "RUF001,RUF002,RUF003"]
+    for command in (["check"], ["check", *rules], ["format", "--diff"]):
+        done = subprocess.run([*ruff, *command, "."], cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_generated_code_is_fully_typed(tmp_path):
+    """By the settings that the packages themselves bring."""
+    made = [create(kind, "typed", tmp_path, "Ada")[0] / f"benchflow_{kind}_typed" for kind in GROUPS]
+    settings = tmp_path / "benchflow-agent-typed" / "pyproject.toml"
+    cache = ["--cache-dir", str(tmp_path / "cache")]
+    argv = [sys.executable, "-m", "mypy", "--config-file", str(settings), *cache, *map(str, made)]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_next_commands_are_printed(tmp_path):

@@ -3,6 +3,8 @@
 It imports nothing but the standard library, because nothing else can be counted on in the box.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import queue
@@ -10,31 +12,32 @@ import subprocess
 import sys
 import threading
 import uuid
+from typing import Any
 
 PROTOCOL_VERSION = 1
 
 
 class Agent:
-    def __init__(self):
+    def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.sessions = {}
-        self.cancelled = {}
-        self.turns = queue.Queue()
+        self.sessions: dict[str, str] = {}
+        self.cancelled: dict[str, threading.Event] = {}
+        self.turns: queue.Queue[dict[str, Any]] = queue.Queue()
 
-    def send(self, message):
+    def send(self, message: dict[str, Any]) -> None:
         line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False)
         with self.lock:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
 
-    def update(self, session, name, data):
+    def update(self, session: str, name: str, data: dict[str, Any]) -> None:
         params = {"sessionId": session, "update": {"sessionUpdate": name, **data}}
         self.send({"method": "session/update", "params": params})
 
-    def say(self, session, text):
+    def say(self, session: str, text: str) -> None:
         self.update(session, "agent_message_chunk", {"content": {"type": "text", "text": text}})
 
-    def initialize(self, params):
+    def initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         return {
             "protocolVersion": PROTOCOL_VERSION,
             "agentInfo": {"name": "{{name}}", "version": "0.1.0"},
@@ -42,13 +45,13 @@ class Agent:
             "authMethods": [],
         }
 
-    def new_session(self, params):
+    def new_session(self, params: dict[str, Any]) -> dict[str, Any]:
         session = uuid.uuid4().hex
         self.sessions[session] = params.get("cwd") or os.getcwd()
         self.cancelled[session] = threading.Event()
         return {"sessionId": session}
 
-    def prompt(self, params):
+    def prompt(self, params: dict[str, Any]) -> dict[str, Any]:
         session = params["sessionId"]
         cancelled = self.cancelled[session]
         text = "".join(block.get("text", "") for block in params["prompt"] if block.get("type") == "text").strip()
@@ -59,7 +62,7 @@ class Agent:
         cancelled.clear()
         return {"stopReason": "cancelled" if stopped else "end_turn"}
 
-    def run(self, session, command, cancelled):
+    def run(self, session: str, command: str, cancelled: threading.Event) -> bool:
         call = uuid.uuid4().hex
         about = {"toolCallId": call, "title": command, "kind": "execute", "rawInput": {"command": command}}
         self.update(session, "tool_call", {**about, "status": "in_progress"})
@@ -81,13 +84,13 @@ class Agent:
         self.say(session, f"The command ended with exit code {process.returncode}.")
         return cancelled.is_set()
 
-    def kill_when(self, cancelled, process):
+    def kill_when(self, cancelled: threading.Event, process: subprocess.Popen[bytes]) -> None:
         while process.poll() is None:
             if cancelled.wait(0.1):
                 os.killpg(process.pid, 9)
                 return
 
-    def answer(self, message):
+    def answer(self, message: dict[str, Any]) -> None:
         methods = {"initialize": self.initialize, "session/new": self.new_session, "session/prompt": self.prompt}
         identity = message["id"]
         method = methods.get(message["method"])
@@ -96,14 +99,14 @@ class Agent:
             return
         try:
             self.send({"id": identity, "result": method(message.get("params") or {})})
-        except Exception as error:
+        except (AttributeError, LookupError, OSError, TypeError, ValueError) as error:
             self.send({"id": identity, "error": {"code": -32603, "message": f"{type(error).__name__}: {error}"}})
 
-    def take_turns(self):
+    def take_turns(self) -> None:
         while True:
             self.answer(self.turns.get())
 
-    def serve(self):
+    def serve(self) -> None:
         threading.Thread(target=self.take_turns, daemon=True).start()
         for line in sys.stdin:
             message = json.loads(line)

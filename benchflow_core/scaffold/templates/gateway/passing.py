@@ -96,7 +96,7 @@ def recorded(
     key_id: str, started_at: float, duration: float, path: str, request: Mapping[str, Any], reply: Reply
 ) -> Exchange:
     chunks = _chunks(reply)
-    usage = next((c["usage"] for c in reversed(chunks) if isinstance(c.get("usage"), dict)), {})
+    usage: dict[str, Any] = next((c["usage"] for c in reversed(chunks) if isinstance(c.get("usage"), dict)), {})
     return Exchange(
         key_id=key_id,
         started_at=started_at,

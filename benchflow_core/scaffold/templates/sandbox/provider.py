@@ -34,8 +34,12 @@ class Provider:
         if unknown:
             raise CapabilityMissing(f"No runtime {unknown[0]!r} here.")
         notices = (f"{wanted} substituted by this machine",) if wanted is not None else ()
-        fidelity = "substituted" if notices else "exact"
-        return ImageRef(ref=IMAGE, fidelity=fidelity, runtimes={"python": sys.executable}, notices=notices)
+        return ImageRef(
+            ref=IMAGE,
+            fidelity="substituted" if notices else "exact",
+            runtimes={"python": sys.executable},
+            notices=notices,
+        )
 
     async def start(self, image: ImageRef, request: StartRequest) -> Box:
         if image.ref != IMAGE:

@@ -99,7 +99,12 @@ async def _ready(fd: int, ended: asyncio.Future[int] | None = None, *, write: bo
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
     add, remove = (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
-    add(fd, lambda: ready.done() or ready.set_result(None))
+
+    def tell() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    add(fd, tell)
     try:
         await asyncio.wait([ready, *([ended] if ended is not None else ())], return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -7,7 +7,7 @@ import time
 
 if marker := os.environ.get("FAKE_SLOW_MARKER"):
     pathlib.Path(marker).touch()
-time.sleep(3)
+time.sleep(float(os.environ.get("FAKE_SLOW_SECONDS", "3")))
 
 
 @hookimpl
