@@ -105,6 +105,9 @@ def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
                 f"scene '{scene.name}' has a role {odd[0]!r}: folders and files are called by it.",
                 remedy="Use letters, digits, '.', '_', '-' and spaces, at most 64.",
             )
+        for role in scene.roles:
+            if (role.timeout_sec is not None and role.timeout_sec <= 0) or (role.idle_timeout_sec or 0) < 0:
+                raise ConfigurationError(f"role '{role.name}' of scene '{scene.name}' has no time: a limit is over 0.")
         if scene.stop_when is not None and (len(known) < 2 or scene.concurrent or not scene.stop_when.strip()):
             raise ConfigurationError(
                 f"scene '{scene.name}' has stop_when, which needs a text and roles that take turns.",

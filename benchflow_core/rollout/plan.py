@@ -167,7 +167,7 @@ def make_plan(
     refuse_user(config.user, config.max_user_rounds)
     driver = plugins.get("driver", driver_word(config.driver)[0]) if config.driver else _default_driver(plugins)
     params = driver_params(config.driver or driver.name, driver.spec.params, config.driver_params)
-    driver.spec.refuse(params)
+    driver.spec.refuse({"steps": tuple(steps), **params})
     if lacking := sorted(driver.spec.needs - capabilities):
         raise CapabilityMissing(
             f"driver '{driver.name}' needs {', '.join(lacking)}, which sandbox '{sandbox.name}' does not have."
