@@ -122,7 +122,8 @@ class DriverSpec:
     params: Mapping[str, Any] = field(default_factory=dict)
     """Names and defaults of what `name:k=3,feedback=names` may set."""
     refuse: Callable[[Mapping[str, Any]], None] = _refuse_nothing
-    """Raises `ConfigurationError` for parameters that cannot be meant. Asked while planning, before anything starts."""
+    """Raises `ConfigurationError` for parameters that cannot be meant. Asked while planning, before anything starts;
+    `params["steps"]` are the turns of the config (`role`, `prompt`), as `drive` gets them."""
     needs: frozenset[str] = frozenset()
     """Capabilities the sandbox must declare."""
     default: bool = False

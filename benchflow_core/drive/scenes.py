@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Final
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
@@ -73,6 +74,9 @@ class Scene:
         return cls(roles=[who], turns=[Turn(role_name, p) for p in (prompts or [None])], skills_dir=skills_dir)
 
 
+_PLAIN: Final = re.compile(r"\w[\w .-]{0,63}")
+
+
 @dataclass(frozen=True)
 class DriveStep:
     """One turn in its place. `ends_scene`: another scene follows, and every agent process is killed before it."""
@@ -97,6 +101,14 @@ def compile_scenes_to_steps(scenes: Sequence[Scene]) -> list[DriveStep]:
             raise ConfigurationError(f"scene '{scene.name}' has no roles.", remedy="Give it at least one role.")
         if len(set(known)) != len(known):
             raise ConfigurationError(f"scene '{scene.name}' names a role twice: {', '.join(known)}.")
+        if odd := [name for name in known if not _PLAIN.fullmatch(name)]:
+            raise ConfigurationError(
+                f"scene '{scene.name}' has a role {odd[0]!r}: folders and files are called by it.",
+                remedy="Use letters, digits, '.', '_', '-' and spaces, at most 64.",
+            )
+        for role in scene.roles:
+            if (role.timeout_sec is not None and role.timeout_sec <= 0) or (role.idle_timeout_sec or 0) < 0:
+                raise ConfigurationError(f"role '{role.name}' of scene '{scene.name}' has no time: a limit is over 0.")
         if scene.stop_when is not None and (len(known) < 2 or scene.concurrent or not scene.stop_when.strip()):
             raise ConfigurationError(
                 f"scene '{scene.name}' has stop_when, which needs a text and roles that take turns.",

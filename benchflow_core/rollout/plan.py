@@ -188,7 +188,7 @@ def make_plan(
     word = config.driver or task_driver(task, config)
     driver = plugins.get("driver", driver_word(word)[0]) if word else default_driver(plugins)
     params = driver_params(word or driver.name, driver.spec.params, config.driver_params)
-    driver.spec.refuse(params)
+    driver.spec.refuse({"steps": tuple(steps), **params})
     if lacking := sorted(driver.spec.needs - capabilities):
         raise CapabilityMissing(
             f"driver '{driver.name}' needs {', '.join(lacking)}, which sandbox '{sandbox.name}' does not have."

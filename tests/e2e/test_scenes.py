@@ -157,6 +157,10 @@ async def test_an_unknown_role_is_refused_before_anything_starts(play):
     ("roles", "why"),
     [
         ([Role("coder", "x"), Role("coder", "x")], "names a role twice: coder, coder"),
+        ([Role("../coder", "x")], "folders and files are called by it"),
+        ([Role("coder", "x", timeout_sec=-3)], "role 'coder' of scene 's' has no time"),
+        ([Role("", "x")], "folders and files are called by it"),
+        ([Role("a\nb", "x")], "folders and files are called by it"),
         ([], "has no roles"),
     ],
 )

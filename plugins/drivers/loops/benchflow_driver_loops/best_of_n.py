@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     """Each attempt is a new session on the box as it was at the start. An attempt that passes ends the search."""
-    from benchflow_driver_loops.rounds import Rounds, passed
+    from benchflow_driver_loops.rounds import Rounds, opening, passed
 
-    rounds, role, box = Rounds("best-of-n", params), episode.roles[0], episode.sandbox
+    rounds, (role, prompt), box = Rounds("best-of-n", params), opening(episode, params), episode.sandbox
     start = await box.snapshot("best-of-n-start")
     states = []
     for number in range(params["n"]):
         if number:
             await box.restore(start)
-        turn = await episode.prompt(role, None)
+        turn = await episode.prompt(role, prompt)
         verdict = await episode.soft_verify()
         rounds.add(episode, turn, verdict)
         await episode.end_scene()

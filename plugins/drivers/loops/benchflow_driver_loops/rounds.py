@@ -9,13 +9,31 @@ from typing import Any
 from benchflow_core.contracts import Episode, SoftVerdict, TurnRecord
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["Rounds", "passed", "refuse_below"]
+__all__ = ["Rounds", "opening", "passed", "refuse_below", "refuse_turns"]
+
+
+def opening(episode: Episode, params: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Who is prompted, and with what first: the one turn of the config, which is mostly the task's instruction."""
+    for step in params.get("steps") or ():
+        return step.role, step.prompt
+    return episode.roles[0], None
+
+
+def refuse_turns(params: Mapping[str, Any]) -> None:
+    """What would never be said."""
+    if len(params.get("steps") or ()) > 1:
+        raise ConfigurationError(
+            "a loop strategy decides every prompt after the first; scenes, several prompts or self-generated skills "
+            "cannot be given beside it.",
+            remedy="Leave one of them out.",
+        )
 
 
 def refuse_below(least: int, name: str) -> Callable[[Mapping[str, Any]], None]:
     """For `DriverSpec.refuse`: a number of rounds that would do nothing."""
 
     def refuse(params: Mapping[str, Any]) -> None:
+        refuse_turns(params)
         if params[name] < least:
             raise ConfigurationError(f"{name}={params[name]}: at least {least} is needed.")
 

@@ -16,11 +16,11 @@ _REVIEW = "Review your solution against the task. Run what can be run, look for 
 
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     """`k` reviews. The reward of each round is recorded and never told."""
-    from benchflow_driver_loops.rounds import Rounds
+    from benchflow_driver_loops.rounds import Rounds, opening
 
-    rounds, role = Rounds("self-review", params), episode.roles[0]
+    rounds, (role, first) = Rounds("self-review", params), opening(episode, params)
     for number in range(int(params["k"]) + 1):
-        turn = await episode.prompt(role, _REVIEW if number else None)
+        turn = await episode.prompt(role, _REVIEW if number else first)
         rounds.add(episode, turn, await episode.soft_verify())
     rounds.report(episode, "max_iterations")
 

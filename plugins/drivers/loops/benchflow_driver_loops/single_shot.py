@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 
 
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
-    await episode.prompt(episode.roles[0], None)
+    from benchflow_driver_loops.rounds import opening
+
+    await episode.prompt(*opening(episode, params))
+
+
+def refuse(params: Mapping[str, Any]) -> None:
+    from benchflow_driver_loops.rounds import refuse_turns
+
+    refuse_turns(params)
 
 
 @hookimpl
 def benchflow_driver() -> DriverSpec:
-    return DriverSpec(summary="one prompt, the task's instruction", drive=drive)
+    return DriverSpec(summary="one prompt, the task's instruction", drive=drive, refuse=refuse)

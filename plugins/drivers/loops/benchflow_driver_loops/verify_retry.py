@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     """At most `k` retries. The tests run where the agent cannot see them."""
     from benchflow_driver_loops.feedback import feedback
-    from benchflow_driver_loops.rounds import Rounds, passed
+    from benchflow_driver_loops.rounds import Rounds, opening, passed
 
-    rounds, role = Rounds("verify-retry", params), episode.roles[0]
-    prompt: str | None = None
+    rounds, (role, prompt) = Rounds("verify-retry", params), opening(episode, params)
     for _ in range(int(params["k"]) + 1):
         turn = await episode.prompt(role, prompt)
         verdict = await episode.soft_verify()

@@ -47,7 +47,7 @@ class TestBestOfN(DriverConformance):
 
 @pytest.fixture
 def play(tmp_path):
-    async def run(driver, *turns, broken=False):
+    async def run(driver, *turns, broken=False, **more):
         from benchflow_core.rollout import Rollout, RolloutConfig
 
         script = json.dumps({"turns": [[{"run": command}] for command in turns]})
@@ -57,6 +57,7 @@ def play(tmp_path):
             sandbox="local",
             agent_options={"script": script},
             driver=driver,
+            **more,
             jobs_dir=tmp_path / "jobs",
         )
         rollout = await Rollout.create(config)
@@ -121,6 +122,20 @@ async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
 async def test_a_parameter_that_means_nothing_is_refused_before_anything_starts(play, tmp_path, word, why):
     with pytest.raises(ConfigurationError, match=why):
         await play(word, "true")
+    assert not (tmp_path / "jobs").exists()
+
+
+@pytest.mark.parametrize("driver", ["single-shot", "verify-retry:k=0", "self-review:k=0", "best-of-n:n=1"])
+async def test_the_users_own_prompt_is_the_first(play, driver):
+    result, prompts = await play(driver, GREET, prompts=["Greet, please."])
+    assert result.rewards == {"reward": 1.0} and prompts == ["Greet, please."]
+
+
+@pytest.mark.parametrize("driver", ["single-shot", "verify-retry", "self-review", "best-of-n"])
+@pytest.mark.parametrize("more", [{"prompts": ["a", "b"]}, {"skill_mode": "self-gen"}])
+async def test_prompts_that_would_never_be_said_are_refused(play, tmp_path, driver, more):
+    with pytest.raises(ConfigurationError, match="a loop strategy decides every prompt after the first"):
+        await play(driver, "true", **more)
     assert not (tmp_path / "jobs").exists()
 
 
