@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ def job_document(jid: str, job: JobResults, only: frozenset[str] | None) -> dict
         "finished": job.finished,
         "running": job.running,
         "started": started,
-        "summary": dict(about),
+        "summary": {**about, "elapsed_sec": _elapsed(job, rows, started)},
         "facts": _facts(job.rows, job.settings),
         "settings": _settings(job.settings),
         "rows": len(rows),
@@ -58,6 +59,14 @@ def job_document(jid: str, job: JobResults, only: frozenset[str] | None) -> dict
             **{name: [_rounded(name, row[name]) for row in rows] for name in _NUMBERS},
         },
     }
+
+
+def _elapsed(job: JobResults, rows: Sequence[Row], started: float | None) -> Any:
+    """By the clock: until the job has said it itself, from its first rollout to its last, or to now."""
+    if job.finished or started is None:
+        return job.summary.get("elapsed_sec") if job.finished else None
+    ends = [row["started"] + (_rounded("seconds", row["seconds"]) or 0) for row in rows if row["started"] is not None]
+    return round((time.time() if job.running else max(ends)) - started, 3)
 
 
 def _order(row: Row) -> tuple[Any, ...]:

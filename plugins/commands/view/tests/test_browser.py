@@ -23,7 +23,7 @@ def test_from_the_list_to_a_step(watched, shared_viewer):
     assert text(page, "h1") == "Jobs"
     row = page.locator("tbody tr", has_text="before")
     told = re.sub(r"\s+", " ", row.inner_text())
-    assert "66.7% 20.8 to 93.9 6/6 4 passed, 2 failed some provider/model-1 local $0.12" in told
+    assert "66.7% 20.8 to 93.9 6/6 4 passed, 2 failed some provider/model-1 local $0.12 4.5 s" in told
     row.get_by_text("1.0, 1 plugin").click()
     assert "agent:some 1.0" in row.inner_text()
     row.get_by_role("link").click()
@@ -309,3 +309,26 @@ def test_numbers_stand_under_their_names_and_one_reward_has_its_place(watched, s
     page.wait_for_selector(".plot svg text")
     reward = page.locator(".plot", has_text="Reward").first
     assert reward.locator("svg text").all_text_contents() == ["0", "1"], "all of them are 0"
+
+
+def test_markdown_becomes_type_and_commands_are_told(watched, viewer, tmp_path):
+    said = "# Plan\nUse `ls`, **now**:\n\n```sh\nls -l  # not a title\n```\n~~~ open\n[x](http://elsewhere.invalid)"
+    call = {"toolCallId": "c", "title": "List", "kind": "execute", "rawInput": {"command": "ls -l", "cwd": "/app"}}
+    ended = {"toolCallId": "c", "status": "failed", "rawOutput": {"exit_code": 2, "stdout": "", "stderr": "no such"}}
+    ask = {"toolCall": call, "options": [{"optionId": "y", "name": "Allow", "kind": "allow_once"}]}
+    events = [
+        {"kind": "turn_started", **WHERE, "data": {"prompt": said}},
+        {"kind": "permission_request", **WHERE, "data": {**ask, "outcome": {"outcome": "selected", "optionId": "y"}}},
+        {"kind": "tool_call_update", **WHERE, "data": ended},
+    ]
+    page = watched().open(viewer(make_rollout(tmp_path / "jobs" / "one", "t__00000001", events)).url, ".type-tool")
+    assert page.inner_text(".type-prompt .heading") == "Plan" and page.inner_text(".type-prompt code") == "ls"
+    assert page.locator(".type-prompt pre").all_inner_texts() == [
+        "ls -l  # not a title",
+        "[x](http://elsewhere.invalid)",
+    ]
+    assert page.inner_text(".type-prompt .prose > strong:not(.heading)") == "now"
+    assert page.locator(".type-tool pre").all_inner_texts() == ["ls -l", "no such"]
+    tool = text(page, ".type-tool")
+    assert "exit code 2" in tool and "permission allowed once: Allow" in tool and "arguments cwd: /app" in tool
+    assert "turn 1 main · coder" in text(page, ".type-prompt .head") and "main" not in text(page, ".type-tool .head")

@@ -7,16 +7,27 @@ function prose(text, more) {
   const whole = clean(text);
   const box = h("div", { class: `prose${more ? ` ${more}` : ""}` });
   if (whole.length > PROSE_MOST) return add(box, [whole]);
-  const parts = whole.split(/^[ \t]*(```|~~~)[^\n`]*\n([\s\S]*?)\n?[ \t]*\1[ \t]*$\n?/m);
-  for (let i = 0; i < parts.length; i += 3) {
-    if (parts[i]) add(box, proseLines(parts[i].replace(/^\n+|\n+$/g, i ? "" : "$&")));
-    if (i + 2 < parts.length) add(box, [pre(parts[i + 2], "code")]);
+  let held = [];
+  let fence = null;
+  const flush = () => {
+    if (fence) add(box, [pre(held.join("\n"), "code")]);
+    else if (held.length) add(box, proseLines(held));
+    held = [];
+  };
+  for (const line of whole.split("\n")) { // once over the lines, whatever they hold
+    const mark = /^ *(```|~~~)/.exec(line);
+    if (fence ? line.trim() === fence : mark) {
+      flush();
+      fence = fence ? null : mark[1];
+    } else held.push(line);
   }
+  flush();
   return box;
 }
 
-function proseLines(text) {
-  return text.split(/(\n)/).map((line) => {
+// Empty lines beside code would stand beside its own margin.
+function proseLines(lines) {
+  return lines.join("\n").replace(/\n+$/, "").split(/(\n)/).map((line) => {
     const title = /^(#{1,6}) +(.+)$/.exec(line);
     return title ? h("strong", { class: "heading" }, proseInline(title[2])) : proseInline(line);
   });
