@@ -65,7 +65,7 @@ async def rollouts(vendor: str, count: int, work: str) -> dict[str, float]:
         await asyncio.gather(*(one() for _ in range(count)))
         middle = _rss()
         await asyncio.gather(*(one() for _ in range(count)))
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
         return {"before": before, "after": middle, "again": _rss(), "most": most, "tries": again}
 
 

@@ -59,10 +59,11 @@ class Output:
     """What a command prints, as the SDK hands it over: a piece, then nothing, until the box is gone."""
 
     def __init__(self) -> None:
-        self.gone, self.cancelled = asyncio.Event(), False
+        self.asked, self.gone, self.cancelled = asyncio.Event(), asyncio.Event(), False
 
     async def parts(self) -> AsyncIterator[bytes]:
         yield b"first"
+        self.asked.set()
         try:
             await self.gone.wait()
         except asyncio.CancelledError:
@@ -105,7 +106,7 @@ class TestModal(CloudCase):
         stream = Streams(SimpleNamespace(stdout=output.parts()))
         assert await stream.read() == b"first"
         reading = asyncio.ensure_future(stream.read())
-        await asyncio.sleep(0)
+        await output.asked.wait()
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
         await stream.close()

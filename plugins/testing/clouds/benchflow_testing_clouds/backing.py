@@ -13,7 +13,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from benchflow_core.contracts import (
-    Capability,
     ExecResult,
     ImageRef,
     ImageRequest,
@@ -32,12 +31,16 @@ from benchflow_core.hookspecs import GROUPS
 from benchflow_core.testing.resolve import resolve
 from benchflow_testing_clouds.terminal import TERMINAL
 
-__all__ = ["BackedBox", "Backing", "BuildFailed"]
+__all__ = ["NO_MOUNTS", "BackedBox", "Backing", "BuildFailed", "may_mount"]
 
 CHOICE = "BENCHFLOW_CLOUDS_BACKING"
-"""The sandbox to take boxes from; without it, the one of this machine that is most like a vendor's."""
+"""The sandbox to take boxes from; without it, the one of this machine that is preferred by rank."""
 _AS_A_MACHINE = {"nesting": "yes"}
 """An option of sandboxes whose boxes can be machines of their own, with namespaces and mounts in them."""
+
+
+NO_MOUNTS = "behind the server are containers in which nobody may mount; the box kit's own tests hold its views"
+"""Why the tests of access views have to fail there."""
 
 
 class BuildFailed(Exception):
@@ -48,31 +51,34 @@ class BuildFailed(Exception):
         self.log = log
 
 
-def _candidates() -> list[SandboxSpec]:
-    """Sandboxes of this machine, best first: a vendor's boxes have users."""
+def _spec() -> SandboxSpec:
     if name := os.environ.get(CHOICE):
-        return [resolve("sandbox", name).spec]
-    found = []
+        found: SandboxSpec = resolve("sandbox", name).spec
+        return found
+    candidates = []
     for point in entry_points(group=GROUPS["sandbox"]):
         spec: SandboxSpec = resolve("sandbox", point.name).spec
         if spec.on_host and spec.default_rank is not None and spec.available().ok:
-            can = spec.capabilities() if callable(spec.capabilities) else spec.capabilities
-            found.append((Capability.USERS not in can, spec.default_rank, point.name, spec))
-    if not found:
+            candidates.append((spec.default_rank, point.name, spec))
+    if not candidates:
         raise RuntimeError(
             "no sandbox of this machine is installed and available: there is nothing to back a cloud with"
         )
-    found.sort(key=lambda row: row[:3])
-    return [row[3] for row in found if row[0] == found[0][0]]
+    return min(candidates, key=lambda row: row[:2])[2]
 
 
-def _open(context: SandboxContext) -> SandboxProvider:
-    """Where one of them can let root of a box mount, as a vendor's machines do, that one."""
-    candidates = _candidates()
-    for spec in candidates:
-        with contextlib.suppress(ConfigurationError):
-            return spec.open(replace(context, options=_AS_A_MACHINE))
-    return candidates[0].open(context)
+def _open(context: SandboxContext) -> tuple[SandboxProvider, bool]:
+    """And whether root of a box may mount there, as on a vendor's machines."""
+    spec = _spec()
+    with contextlib.suppress(ConfigurationError):
+        return spec.open(replace(context, options=_AS_A_MACHINE)), True
+    return spec.open(context), False
+
+
+def may_mount() -> bool:
+    """Whether access views can be had in the boxes of a server here; nothing is started to find out."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _open(SandboxContext(Path(folder), Path(folder), env=dict(os.environ)))[1]
 
 
 class Backing:
@@ -81,6 +87,8 @@ class Backing:
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="benchflow-clouds-"))
         self._provider: SandboxProvider | None = None
+        self.mounts = False
+        """May root of a box mount in it?"""
         self.boxes: dict[str, BackedBox] = {}
 
     async def open(self) -> None:
@@ -93,7 +101,7 @@ class Backing:
             concurrency=64,
             build_concurrency=2,
         )
-        self._provider = await asyncio.to_thread(_open, context)
+        self._provider, self.mounts = await asyncio.to_thread(_open, context)
 
     @property
     def provider(self) -> SandboxProvider:

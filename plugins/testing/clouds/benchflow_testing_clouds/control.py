@@ -18,7 +18,8 @@ __all__ = ["Remote", "control_app"]
 
 def control_app(ledger: Ledger, backing: Backing, more: Callable[[], dict[str, Any]] = dict) -> web.Application:
     async def state(_: web.Request) -> web.Response:
-        return web.json_response({**ledger.state(), "boxes": sorted(backing.boxes), **more()})
+        known = {"boxes": sorted(backing.boxes), "mounts": backing.mounts}
+        return web.json_response({**ledger.state(), **known, **more()})
 
     async def fault(request: web.Request) -> web.Response:
         ledger.faults.append(Fault(**await request.json()))

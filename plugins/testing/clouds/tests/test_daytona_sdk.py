@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,12 @@ async def test_what_the_vendor_does_not_know_is_a_violation(cloud: Remote) -> No
     with pytest.raises(AssertionError, match="no-such-route"):
         cloud.check()
     cloud.reset()
+    body = b'{"name": "x", "buildInfo": {"dockerfileContent": "FROM x", "colour": "blue"}, "cpu": "many"}'
+    headers = {"Authorization": f"Bearer {cloud.env['DAYTONA_API_KEY']}", "Content-Type": "application/json"}
+    for sent in (body, body.replace(b'"many"', b"1")):
+        request = urllib.request.Request(f"{cloud.url}/api/snapshots", sent, headers)
+        with contextlib.suppress(urllib.error.HTTPError):
+            await asyncio.to_thread(urllib.request.urlopen, request)
+        with pytest.raises(AssertionError, match=r"not a CreateSnapshot|BuildInfo has no field 'colour'"):
+            cloud.check()
+        cloud.reset()

@@ -186,16 +186,18 @@ async def test_a_half_written_download_is_noticed(sandbox: AsyncSandbox, cloud: 
 
 
 async def test_what_the_vendor_does_not_know_is_a_violation(cloud: Remote) -> None:
-    for path, body in (("/no-such-route", None), ("/v2/sandboxes", b'{"templateID": "plain", "colour": "blue"}')):
+    bodies = (
+        ("/no-such-route", None),
+        ("/v2/sandboxes", b'{"templateID": "plain", "colour": "blue"}'),
+        ("/v2/sandboxes", b'{"templateID": "plain", "network": {"colour": ["blue"]}}'),
+        ("/v2/sandboxes", b'{"templateID": "plain", "timeout": "long"}'),
+    )
+    for path, body in bodies:
         headers = {"X-API-KEY": cloud.env["E2B_API_KEY"], "Content-Type": "application/json"}
         request = urllib.request.Request(cloud.url + path, body, headers)
-        try:
-            with await asyncio.to_thread(urllib.request.urlopen, request) as answer:
-                assert answer.status == 201
-        except urllib.error.HTTPError as error:
-            assert error.code == 404
-        with pytest.raises(AssertionError, match=r"no-such-route|colour"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            await asyncio.to_thread(urllib.request.urlopen, request)
+        assert refused.value.code == (400 if body else 404)
+        with pytest.raises(AssertionError, match=r"no-such-route|colour|timeout is no str"):
             cloud.check()
         cloud.reset()
-    rows = await AsyncSandbox.list().next_items()
-    await asyncio.gather(*(AsyncSandbox.kill(row.sandbox_id) for row in rows if not row.metadata))

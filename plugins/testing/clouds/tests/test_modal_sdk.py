@@ -153,3 +153,15 @@ async def test_what_the_vendor_does_not_know_is_a_violation(cloud: Remote, clien
     with pytest.raises(AssertionError, match="DictGetOrCreate"):
         cloud.check()
     cloud.reset()
+
+
+async def test_fields_that_the_schema_has_not_are_found_at_any_depth() -> None:
+    from modal_proto import api_pb2
+
+    from benchflow_testing_clouds.modal.service import _unknown
+
+    known = api_pb2.SandboxCreateRequest(definition=api_pb2.Sandbox(resources=api_pb2.Resources(milli_cpu=1)))
+    assert not _unknown(known)
+    deeper = api_pb2.Resources.FromString(b"\xf8\x3f\x01")  # number 1023, which is nobody's
+    known.definition.resources.MergeFrom(deeper)
+    assert _unknown(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,15 +44,27 @@ def known_route(method: str, path: str, *, toolbox: bool) -> str | None:
 
 def parse(model: Any, data: Any, ledger: Ledger, where: str) -> Any:
     """A request's body as the vendor's model; what does not fit is a violation."""
-    if isinstance(data, dict):
-        names = {field.serialization_alias or name for name, field in model.model_fields.items()}
-        for key in sorted(set(data) - names):
-            ledger.violation(f"{where}: {model.__name__} has no field {key!r}")
     try:
-        return model.from_dict(data)
+        found = model.from_dict(data)
     except Exception as error:
         ledger.violation(f"{where}: not a {model.__name__}: {error}")
         raise ValueError(str(error)) from error
+    for unknown in _unknown(found, data):
+        ledger.violation(f"{where}: {unknown}")
+    return found
+
+
+def _unknown(found: Any, data: Any) -> Iterator[str]:
+    """Fields that the vendor's model leaves out in silence, at any depth."""
+    found = getattr(found, "actual_instance", found)
+    if isinstance(found, list) and isinstance(data, list):
+        for one, given in zip(found, data, strict=True):
+            yield from _unknown(one, given)
+    elif hasattr(type(found), "model_fields") and isinstance(data, dict):
+        names = {field.serialization_alias or name: name for name, field in type(found).model_fields.items()}
+        yield from (f"{type(found).__name__} has no field {key!r}" for key in sorted(set(data) - set(names)))
+        for key in set(data) & set(names):
+            yield from _unknown(getattr(found, names[key]), data[key])
 
 
 def render(model: Any, **values: Any) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import attrs
 import e2b
 from aiohttp import web
 
@@ -18,6 +20,10 @@ _ROUTE = re.compile(r'"method": "(\w+)",\s*"url": f?"([^"]+)"')
 _RPC = re.compile(r'"(/(?:process|filesystem)\.\w+/\w+)"')
 _FILES = (("GET", "/health"), ("GET", "/files"), ("POST", "/files"))
 """What the SDK asks envd for beside its remote procedures."""
+
+
+_PLAIN = {str: "str|Literal", int: "int|float", float: "float", bool: "bool", type(None): "None|NoneType"}
+"""A value's type to what its field has to name."""
 
 
 class Refused(Exception):
@@ -62,9 +68,27 @@ async def parse(model: Any, request: web.Request, ledger: Ledger) -> Any:
     except Exception as error:
         ledger.violation(f"{where}: not a {model.__name__}: {type(error).__name__} {error}")
         raise Refused(400, f"not a {model.__name__}") from error
-    for key in sorted(found.additional_properties):
-        ledger.violation(f"{where}: {model.__name__} has no field {key!r}")
+    misfits = list(_misfits(found))
+    for misfit in misfits:
+        ledger.violation(f"{where}: {misfit}")
+    if misfits:
+        raise Refused(400, misfits[0])
     return found
+
+
+def _misfits(found: Any) -> Iterator[str]:
+    """What the vendor's model would carry along unseen: unknown fields, and values of another type, at any depth."""
+    name = type(found).__name__
+    fields = [field for field in attrs.fields(type(found)) if field.name != "additional_properties"]
+    if fields:  # else anything goes by any name
+        yield from (f"{name} has no field {key!r}" for key in sorted(found.additional_properties))
+    for field in fields:
+        value = getattr(found, field.name)
+        for one in value if isinstance(value, list) else [value]:
+            if attrs.has(type(one)):
+                yield from _misfits(one)
+            elif type(one) in _PLAIN and not re.search(rf"\b({_PLAIN[type(one)]}|Any)\b", str(field.type)):
+                yield f"{name}.{field.name} is no {type(one).__name__}"
 
 
 def message(model: Any, data: bytes, ledger: Ledger, where: str) -> Any:

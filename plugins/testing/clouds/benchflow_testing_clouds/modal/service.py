@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, Final
 
+from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from grpclib import GRPCError, Status
 from grpclib.const import Cardinality, Handler
@@ -71,7 +72,7 @@ class Service:
                 raise GRPCError(Status.UNIMPLEMENTED, f"{name} is not implemented here")
             self.authorize(name, stream.metadata)
             request = await stream.recv_message()
-            if len(UnknownFieldSet(request)):
+            if _unknown(request):
                 self.ledger.violation(f"{path}: fields that the vendor does not know")
             self.ledger.enter(name)
             try:
@@ -99,6 +100,17 @@ class Service:
             await asyncio.sleep(3600)  # ended with the connection
         if fault.delay:
             await asyncio.sleep(fault.delay)
+
+
+def _unknown(message: Message) -> bool:
+    """Whether it holds fields that the vendor's schema has not, at any depth."""
+    if len(UnknownFieldSet(message)):
+        return True
+    for field, value in message.ListFields():
+        values = value.values() if isinstance(value, MutableMapping) else value if field.is_repeated else [value]
+        if field.message_type and any(_unknown(one) for one in values if isinstance(one, Message)):
+            return True
+    return False
 
 
 async def _finished(call: Coroutine[Any, Any, None]) -> None:
