@@ -103,7 +103,7 @@ def test_python_as_written(place, name):
     (folder / "trial.yaml").write_text(text)
     mode = "run" if name not in ("run-by-name", "job-retry", "scenes", "sdk") else "plain"
     argv = [sys.executable, "-c", textwrap.dedent(WRAPPER), json.dumps(BLOCKED), str(SEEDS / f"{name}.py"), mode]
-    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     if name in ("job-retry", "scenes"):
         return
