@@ -167,9 +167,10 @@ def _of_a_tool(path: str, ground: Ground) -> Steer | None:
     direct = name == rest and name.startswith(".") and name != ".config"
     if rest == path or not (direct or rest.startswith(".config/")) or is_login_file(path) or name.startswith(_APART):
         return None
+    named = name if direct else f".config/{name}"
     tool = _SETTINGS.sub("", name.lstrip(".").lower())
     author = ground.author
-    if len(tool) < 2 or author.instruction_says(tool) or not author.tests_run(tool) or author.names_file(name):
+    if len(tool) < 2 or author.instruction_says(tool) or not author.tests_run(tool) or author.names_file(named):
         return None
     return Steer(tool, (), ())
 

@@ -264,7 +264,7 @@ def _children(index: Index, folders: Iterable[str]) -> list[str]:
 
 
 def _without_marks(rows: list[Change], index: Index) -> list[Change]:
-    """Files of certain names say in a layer that others are gone; so they are in the image, whoever made such a file."""
+    """Files of certain names say in a layer that others are gone; so these are, in the image, whoever made them."""
     marks = [row.path for row in rows if row.kind != "deleted" and row.path.rpartition("/")[2].startswith(_MARK)]
     gone = {path for mark in marks for path in _marked(mark, index)}
     kept = [row for row in rows if row.path not in gone and row.path not in marks]
