@@ -40,10 +40,13 @@ class Steer:
     """What an author writes who means them, beside the file's own path."""
     env: Mapping[str, str] = field(default_factory=dict)
     """How the tool is told to look elsewhere. Empty: the file is put back."""
+    used: tuple[str, ...] = ()
+    """Only where the tests run one of these."""
     asked: tuple[str, ...] = ()
     """What an instruction says that means them; tests that only use the tool do not."""
 
 
+_SSH: Final = ("ssh", "scp", "sftp", "rsync", "git")
 _STEERS: Final = (
     Steer(
         "pip",
@@ -81,7 +84,7 @@ _STEERS: Final = (
         ("~/.node_modules*", "~/.node_libraries*", "/usr/lib/node/*", "/usr/local/lib/node/*"),
         ("/.node_modules", "/.node_libraries"),
     ),
-    Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), asked=("ssh",)),
+    Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), used=_SSH, asked=("ssh",)),
     Steer("php", ("/etc/php*", "/usr/local/etc/php*"), ("php.ini",), asked=("php",)),
     Steer("vim", ("~/.vim/*", "~/.config/nvim/*"), (), asked=("vim",)),
     Steer("gdb", ("/usr/share/gdb/auto-load/*",), (), asked=("gdb",)),
@@ -154,7 +157,8 @@ def steering(change: Change, ground: Ground) -> Steer | None:
     for steer in _STEERS:
         if any(fnmatch.fnmatchcase(path, _at(glob, ground)) for glob in steer.files):
             meant = ground.author.says(_distinct(path), *steer.named) or ground.author.instruction_says(*steer.asked)
-            return None if meant else steer
+            idle = steer.used and not any(map(ground.author.tests_run, steer.used))
+            return None if meant or idle else steer
     if path.startswith("/etc/alternatives/") and change.kind != "added" and not ground.author.says("alternatives"):
         return Steer("the choice between programs", (), ())
     return _of_a_tool(path, ground)
