@@ -11,6 +11,8 @@ from benchflow_core.contracts.quick import dataclass
 __all__ = ["harmless_git_config"]
 
 _LFS = re.compile(r"\s*git-lfs (?:clean -- %f|smudge (?:--skip )?-- %f|filter-process(?: --skip)?)\s*")
+_PLAIN_COMMAND = re.compile(r"\s*[\w.+-]*(?:\s+-[\w-]+)*\s*")
+"""The name of an editor, as people set it."""
 _SPACE: Final = " \t\r\n"
 _HEADER = re.compile(r'\[([A-Za-z0-9.-]*)(?:[ \t\r]+"((?:[^"\\\n]|\\[^\n])*)")?\]')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=|\n)")
@@ -35,7 +37,11 @@ class _Entry:
 
     def powerful(self) -> bool:
         """Would it run a program, or send git elsewhere? What `git lfs install` writes everybody has."""
-        return _POWER.fullmatch(self.name) is not None and not (self.value and _LFS.fullmatch(self.value))
+        if _POWER.fullmatch(self.name) is None:
+            return False
+        if self.name.endswith(".editor"):
+            return not _PLAIN_COMMAND.fullmatch(self.value or "")
+        return not (self.value and _LFS.fullmatch(self.value))
 
     def meant(self, says: Callable[..., bool]) -> bool:
         """Does the task's author speak of it?"""

@@ -41,10 +41,13 @@ class Steer:
     """What an author writes who means them, beside the file's own path."""
     env: Mapping[str, str] = field(default_factory=dict)
     """How the tool is told to look elsewhere. Empty: the file is put back."""
+    used: tuple[str, ...] = ()
+    """Only where the tests run one of these."""
     asked: tuple[str, ...] = ()
     """What an instruction says that means them; tests that only use the tool do not."""
 
 
+_SSH: Final = ("ssh", "scp", "sftp", "rsync", "git")
 _STEERS: Final = (
     Steer(
         "pip",
@@ -82,7 +85,7 @@ _STEERS: Final = (
         ("~/.node_modules*", "~/.node_libraries*", "/usr/lib/node/*", "/usr/local/lib/node/*"),
         ("/.node_modules", "/.node_libraries"),
     ),
-    Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), asked=("ssh",)),
+    Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), used=_SSH, asked=("ssh",)),
     Steer("php", ("/etc/php*", "/usr/local/etc/php*"), ("php.ini",), asked=("php",)),
     Steer("vim", ("~/.vim/*", "~/.config/nvim/*"), (), asked=("vim",)),
     Steer("gdb", ("/usr/share/gdb/auto-load/*",), (), asked=("gdb",)),
@@ -155,7 +158,8 @@ def steering(change: Change, ground: Ground) -> Steer | None:
     for steer in _STEERS:
         if any(fnmatch.fnmatchcase(path, _at(glob, ground)) for glob in steer.files):
             meant = ground.author.says(_distinct(path), *steer.named) or ground.author.instruction_says(*steer.asked)
-            return None if meant else steer
+            idle = steer.used and not any(map(ground.author.tests_run, steer.used))
+            return None if meant or idle else steer
     if path.startswith("/etc/alternatives/") and change.kind != "added" and not ground.author.says("alternatives"):
         return Steer("the choice between programs", (), ())
     return _of_a_tool(path, ground)
@@ -168,9 +172,10 @@ def _of_a_tool(path: str, ground: Ground) -> Steer | None:
     direct = name == rest and name.startswith(".") and name != ".config"
     if rest == path or not (direct or rest.startswith(".config/")) or is_login_file(path) or name.startswith(_APART):
         return None
+    named = name if direct else f".config/{name}"
     tool = _SETTINGS.sub("", name.lstrip(".").lower())
     author = ground.author
-    if len(tool) < 2 or author.instruction_says(tool) or not author.tests_run(tool) or author.names_file(name):
+    if len(tool) < 2 or author.instruction_says(tool) or not author.tests_run(tool) or author.names_file(named):
         return None
     return Steer(tool, (), ())
 

@@ -39,7 +39,8 @@ BASE = os.environ.get("BENCHFLOW_TEST_BASE")
 TELLING = frozenset(
     """sitecustomize standard-library-changed pth-with-an-import preload link-earlier-in-path conftest image-library-changed
     loop-rewriting-the-reward reward-text-is-a-pipe name-service-library login-profile server-left-running
-    image-checker-with-its-old-size-and-time test_cancelling_leaves_nothing test_verifications_leave_no_snapshot test_policies""".split()
+    image-checker-with-its-old-size-and-time folder-of-commands-open-to-all function-in-a-login-profile path-in-start-up-files
+    program-that-our-preparation-calls test_cancelling_leaves_nothing test_verifications_leave_no_snapshot test_policies""".split()
 )
 """With BENCHFLOW_TEST_SUBSET=telling only these run: one or two of each kind, for a sandbox where all would take long."""
 CHECK_ANSWER = """#!/bin/bash

@@ -533,3 +533,79 @@ def test_cost_grows_with_the_number_of_changes_and_not_faster(ground: Any) -> No
         return seen
 
     assert calls(4000) < 2.5 * calls(2000)
+
+
+# --- settings, folders and accounts that nobody asked about -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "test", "instruction", "reverted"),
+    [
+        ("/root/.jq", "jq . /app/x", "Do it.", True),
+        ("/root/.jq", "jq . /app/x", "Set up jq.", False),
+        ("/root/.jq", "grep . ~/.jq", "Do it.", False),
+        ("/root/.jq", "jq -f /tests/filter.jq", "Do it.", True),
+        ("/root/.jq", "grep x /app/x", "Do it.", False),
+        ("/root/.vimrc", "vim -es x", "Do it.", True),
+        ("/root/.config/ruff/ruff.toml", "ruff check /app", "Do it.", True),
+        ("/root/.config/rclone/rclone.conf", "rclone listremotes", "Add a remote to rclone.", False),
+        ("/root/.mypy.ini", "mypy /app", "Do it.", True),
+        ("/app/mypy.ini", "mypy /app", "Do it.", False),
+        ("/root/.config/systemd/user/x.service", "systemd-analyze verify x", "Do it.", False),
+        ("/etc/php/8.2/cli/conf.d/9.ini", "php /tests/x.php", "Do it.", True),
+        ("/etc/php/8.2/cli/conf.d/9.ini", "php /tests/x.php", "Configure PHP.", False),
+        ("/etc/login.defs", "su nobody -c true", "Do it.", True),
+        ("/var/lib/apt/lists/x_Packages", "apt-get install -y x", "Do it.", True),
+        ("/usr/lib/ruby/vendor_ruby/rubygems/defaults/operating_system.rb", "ruby x", "Do it.", True),
+        ("/usr/share/tcltk/x/pkgIndex.tcl", "tclsh x", "Do it.", True),
+        ("/usr/share/tcltk/x/pkgIndex.tcl", "tclsh x", "Write a Tcl package.", False),
+        ("/usr/share/git-core/templates/hooks/pre-commit", "git init", "Do it.", True),
+        ("/var/lib/dpkg/info/new.postinst", "dpkg -s new", "Install new.", True),
+    ],
+)
+def test_settings_of_tools_that_the_tests_use(
+    ground: Any, path: str, test: str, instruction: str, reverted: bool
+) -> None:
+    plan = classify([change(path, "added")], ground(test=f"#!/bin/bash\n{test}\n", instruction=instruction))
+    assert (path in plan.revert) is reverted
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "uid", "opened"),
+    [
+        ("/usr/bin", 0o777, 0, True),
+        ("/", 0o755, 65534, True),
+        ("/logs", 0o777, 0, True),
+        ("/root", 0o777, 0, True),
+        ("/usr/lib/python3.11", 0o775, 0, True),
+        ("/usr/bin", 0o755, 0, False),
+        ("/opt/data", 0o777, 0, False),
+        ("/app", 0o777, 0, False),
+        ("/tmp", 0o1777, 0, False),
+        ("/srv", 0o777, 0, False),
+    ],
+)
+def test_folders_of_programs_are_roots(ground: Any, path: str, mode: int, uid: int, opened: bool) -> None:
+    plan = classify([change(path, "modified", "dir", mode, uid=uid)], ground())
+    assert (plan.opened == [path]) is opened and not plan.revert
+
+
+def test_folders_that_the_tests_put_on_the_path(ground: Any) -> None:
+    test = '#!/bin/bash\nexport PATH="$HOME/x/bin:/app/venv/bin:$PATH"\n'
+    commands = [change("/app/venv/bin/sed", "added", mode=0o755), change("/root/x/bin/sed", "added", mode=0o755)]
+    environment = change("/app/venv/pyvenv.cfg", "added")
+    assert classify(commands, ground(test=test)).commands == [c.path for c in commands]
+    assert classify([*commands, environment], ground(test=test)).commands == ["/root/x/bin/sed"]
+    assert not classify(commands, ground()).commands
+
+
+def test_links_where_the_tests_write(ground: Any) -> None:
+    test = "#!/bin/bash\nx > /app/out.txt 2>&1\ncp -r /tests/a /app/into/a\ncat /tmp/read /app/read\n"
+
+    def reverts(path: str, target: str = "/app/answer", instruction: str = "Do it.") -> bool:
+        link = change(path, "added", "link", 0o777, target=target)
+        return bool(classify([link], ground(test=test, instruction=instruction)).revert)
+
+    assert reverts("/app/out.txt") and reverts("/app/into") and reverts("/tmp/read")
+    assert not reverts("/app/read") and not reverts("/tmp/other") and not reverts("/app/out.txt", "/dev/null")
+    assert not reverts("/tmp/read", instruction="Make a link called read.")

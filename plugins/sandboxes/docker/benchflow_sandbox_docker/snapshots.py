@@ -29,6 +29,7 @@ _TERM: Final = 6 * 3600.0
 _MOST: Final = 32 << 30
 """Bytes: one file that is all hole would fill the disk of the host."""
 _MODIFIED, _ADDED, _DELETED = 0, 1, 2
+_MARK, _ALL_GONE = ".wh.", ".wh..wh..opq"
 _NOT_FILES: Final = ("/dev", "/proc", "/sys", "/.dockerenv", "/run/.containerenv", "/.benchflow-volumes")
 _ENGINE_OWN: Final = frozenset({*ENGINE_FILES, "/etc/mtab"})
 _ACCOUNTS: Final = ("/etc/passwd", "/etc/group")
@@ -154,8 +155,8 @@ class Snapshots:
         gone = _children(index, replaced)
         extra = [path for path in gone if path not in kinds]
         looked |= dict(zip(extra, (await box.channel.call("look", paths=extra))["rows"], strict=True))
-        rows = (_row(path, looked[path], index.get(path)) for path in looked)
-        return sorted((row for row in rows if row is not None), key=lambda row: row.path)
+        rows = [row for path in looked if (row := _row(path, looked[path], index.get(path))) is not None]
+        return sorted(_without_marks(rows, index), key=lambda row: row.path)
 
     # --- undoing ---------------------------------------------------------------------------------------------------
 
@@ -260,6 +261,21 @@ def _children(index: Index, folders: Iterable[str]) -> list[str]:
     """What the image has directly in directories that were deleted and made again."""
     tops = set(folders)
     return [path for path in index if path.rpartition("/")[0] in tops] if tops else []
+
+
+def _without_marks(rows: list[Change], index: Index) -> list[Change]:
+    """Files of certain names say in a layer that others are gone; so these are, in the image, whoever made them."""
+    marks = [row.path for row in rows if row.kind != "deleted" and row.path.rpartition("/")[2].startswith(_MARK)]
+    gone = {path for mark in marks for path in _marked(mark, index)}
+    kept = [row for row in rows if row.path not in gone and row.path not in marks]
+    return [*kept, *(Change(path, "deleted", index[path][0], was=index[path][0]) for path in gone if path in index)]
+
+
+def _marked(mark: str, index: Index) -> list[str]:
+    folder, _, name = mark.rpartition("/")
+    if name == _ALL_GONE:
+        return _children(index, [folder])
+    return [f"{folder}/{name.removeprefix(_MARK)}"]
 
 
 def _row(path: str, now: Sequence[Any] | None, before: Sequence[Any] | None) -> Change | None:

@@ -66,6 +66,18 @@ async def test_file_that_is_all_hole_does_not_fill_the_disk(start: Start) -> Non
     assert "/root/hole" in _changes((await box.snapshot("small")).changes), "the box goes on as it was"
 
 
+async def test_files_named_like_marks_of_a_layer_delete_nothing_unseen(provider: SandboxProvider, start: Start) -> None:
+    box = await start()
+    await _sh(box, "touch /usr/bin/.wh.grep /etc/apt/.wh..wh..opq; mkdir /root/.wh.x; echo 1 > /root/.wh.x/y")
+    snapshot = await box.snapshot("marks")
+    found = _changes(snapshot.changes)
+    assert found["/usr/bin/grep"].kind == "deleted" and "/usr/bin/.wh.grep" not in found
+    gone = [path for path in found if path.startswith("/etc/apt/")]
+    assert "/usr/bin/grep" in found and all(found[path].kind == "deleted" for path in gone)
+    copy = await provider.start(snapshot.image, StartRequest(name="copy", revert=("/usr/bin/grep", *gone)))
+    assert await _sh(copy, "echo x | grep x; ls /etc/apt | wc -l") == await _sh(box, "echo x; ls /etc/apt | wc -l")
+
+
 async def test_folders_made_anew_and_things_of_another_kind_are_told(provider: SandboxProvider, task: Task) -> None:
     image = await provider.prepare(task(TREE))
     box = await provider.start(image, StartRequest(name="kinds"))
