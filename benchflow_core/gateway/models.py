@@ -21,7 +21,7 @@ from benchflow_core.contracts.gateways import (
 )
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
 from benchflow_core.gateway.resolve import WIRES, targets_of
 from benchflow_core.plugins import Loaded, Registry
@@ -233,7 +233,7 @@ class Models:
                 await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
                 context = GatewayContext(folder, self._env, self._concurrency, options)
                 opened = await asyncio.to_thread(gateway.spec.open, context)
-                self._gateways[key] = cast("Gateway", Guarded(opened, gateway.who))
+                self._gateways[key] = cast("Gateway", Guarded(opened, gateway.who, (BenchflowError,)))
             return self._gateways[key]
 
 

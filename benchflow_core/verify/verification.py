@@ -186,6 +186,8 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
     except TimeoutError:
         raise VerifierTimeout(f"the verifier did not come to an end within {settings.timeout:g} s") from None
     except PluginFailed as error:
+        if error.details.get("plugin") != request.verifier.who:
+            raise  # a sandbox or a gateway failed under it
         raise VerifierError(error.message, remedy=error.remedy) from error
     except BenchflowError:
         raise

@@ -155,6 +155,20 @@ DETECTS = """
     def benchflow_adapter():
         return AdapterSpec(summary="wrong", signature="x", detect=lambda path: 1 / 0, load=lambda path: None, rank=1)
 """
+GATEWAY = """
+    from benchflow_core.contracts import GatewaySpec
+    from benchflow_core.hookspecs import hookimpl
+
+    class Gateway:
+        async def issue(self, request):
+            raise ConnectionResetError("it died")
+        async def close(self):
+            raise KeyError("gone")
+
+    @hookimpl
+    def benchflow_gateway():
+        return GatewaySpec(summary="dies", open=lambda context: Gateway(), wires=frozenset({("chat", "chat")}))
+"""
 Install = Callable[..., dict[str, str]]
 
 
@@ -235,6 +249,18 @@ def test_a_verdict_that_is_none_names_its_verifier(bench, name, install, tmp_pat
     said = {result["task_name"]: result["verifier_error"] for result in found}
     for key, (_, message) in VERDICTS.items():
         assert f"verifier 'v-{key}' of somebodys-kit 2.5" in said[key] and message in said[key]
+
+
+def test_a_gateway_that_dies_under_a_judge_is_no_verdict(bench, name, install, own_task, result_of):
+    judge = VERIFIER.format(name="own-rewards", answer='await context.model("judge")')
+    more = install(("adapters", "own", OWN_LOOP), ("verifiers", "judge", judge), ("gateways", "dies", GATEWAY))
+    given = ("-a", name("nop"), "--sandbox", name("local"), "-m", "openai/any", "--gateway", "dies")
+    done = bench("eval", "create", "-t", own_task(), *given, more={**more, "OPENAI_API_KEY": "sk-none"})
+    assert done.code == 1
+    assert result_of()["error_info"]["message"] == (
+        "gateway 'dies' of somebodys-kit 2.5 failed in issue(): ConnectionResetError: it died."
+    )
+    assert "warning: gateway 'dies' of somebodys-kit 2.5 failed in close(): KeyError: 'gone'." in done.err
 
 
 @pytest.mark.parametrize(
