@@ -36,6 +36,7 @@ class Documents:
         self.reader, self.catalogue, self.patience = reader, catalogue, patience
         self._sources: OrderedDict[Path, StepSource] = OrderedDict()
         self._jobs: OrderedDict[Path, tuple[Any, Document]] = OrderedDict()
+        self._making: dict[Path, Lock] = {}
         self._lock = Lock()
         self._makers: dict[str, Callable[..., Document]] = {
             "index": self.index,
@@ -78,6 +79,12 @@ class Documents:
 
     def job(self, jid: str) -> Document:
         place = self.catalogue.job(jid)
+        with self._lock:
+            making = self._making.setdefault(place.path, Lock())
+        with making:  # whoever asks meanwhile gets what is being made
+            return self._job(jid, place)
+
+    def _job(self, jid: str, place: Place) -> Document:
         mark = job_page.mark_of(place.path)
         with self._lock:
             if place.path in self._jobs and self._jobs[place.path][0] == mark:

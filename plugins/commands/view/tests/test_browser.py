@@ -205,6 +205,7 @@ def test_a_rollout_that_runs_updates_by_itself(watched, viewer, tmp_path):
     make_rollout(job, "task__00000001", TALK)
     page.wait_for_selector(".page-head .is-passed")
     page.wait_for_selector(".waiting", state="detached")
+    page.wait_for_selector(".panel td >> text=1.5")  # as it is now, not as it was when the page opened
     assert not seen.complaints
 
 

@@ -20,7 +20,7 @@ function plainTable(columns, rows) {
 
 async function panelsInto(box, key) {
   try {
-    const { panels } = await get(key);
+    const { panels } = await get(key, { fresh: true }); // of a run, they change with it
     fill(box, panels.map((panel) => h("section", { class: "card panel" },
       h("h2", {}, panel.title, h("span", { class: "soft owner" }, panel.owner)),
       panel.blocks.map(panelBlock))));

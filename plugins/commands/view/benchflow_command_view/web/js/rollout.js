@@ -38,7 +38,7 @@ async function rolloutPage(route) {
   page.start = () => {
     drawStrip();
     page.go(route);
-    if (!doc.session) panelsInto(panels, `panels/${where}`);
+    if (!doc.session && doc.complete) panelsInto(panels, `panels/${where}`); // else when the log has been read
     if (doc.running || !doc.complete) page.stop = live(where, update);
   };
   const refresh = pace(async () => { doc = await get(`rollout/${where}`, { fresh: true }); drawStrip(); if (!doc.running && doc.complete && page.stop) { page.stop(); fill(waits); panelsInto(panels, `panels/${where}`); } }, 1500);
