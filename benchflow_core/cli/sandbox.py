@@ -133,7 +133,7 @@ def _list_boxes(ui: Ui, loaded: list[Loaded]) -> None:
     from benchflow_core.cli.running import run_async
     from benchflow_core.rollout.leases import all_leases
 
-    rows = run_async(all_leases(loaded))
+    rows, failures = run_async(all_leases(loaded))
 
     def text() -> None:
         ui.table(
@@ -151,3 +151,7 @@ def _list_boxes(ui: Ui, loaded: list[Loaded]) -> None:
         )
 
     ui.emit(rows, text)
+    for error in failures:
+        ui.error(" ".join(filter(None, [error.message, error.remedy])))
+    if failures:
+        raise SystemExit(1)

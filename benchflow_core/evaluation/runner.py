@@ -90,7 +90,7 @@ class Runner:
     def drain(self, reason: str) -> None:
         """Start nothing more; what runs is finished."""
         if self.stopping is None:
-            self.stopping = reason
+            self.stopping = reason = reason.rstrip(".")  # it becomes a part of longer sentences
             self._tell("draining", {"reason": reason, "running": len(self._tasks), "left": self._left})
             self._pump()
 

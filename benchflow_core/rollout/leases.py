@@ -9,6 +9,7 @@ from typing import Any
 
 from benchflow_core.contracts.sandboxes import Lease
 from benchflow_core.dotenv import user_env
+from benchflow_core.errors import BenchflowError
 from benchflow_core.plugins import Loaded
 from benchflow_core.results.layout import cache_dir
 from benchflow_core.rollout.state import abandoned
@@ -16,24 +17,33 @@ from benchflow_core.rollout.state import abandoned
 __all__ = ["all_leases", "reap_dead"]
 
 
-async def all_leases(sandboxes: Sequence[Loaded]) -> list[dict[str, Any]]:
-    return [
-        {"sandbox": s.name, **asdict(lease)}
-        for s in sandboxes
-        if s.spec.available().ok
-        async for lease in s.spec.list_leases()
-    ]
+async def all_leases(sandboxes: Sequence[Loaded]) -> tuple[list[dict[str, Any]], list[BenchflowError]]:
+    """And why some sandboxes could not be asked: the others are shown all the same."""
+    rows: list[dict[str, Any]] = []
+    failures: list[BenchflowError] = []
+    for sandbox in sandboxes:
+        if sandbox.spec.available().ok:
+            try:
+                rows += [{"sandbox": sandbox.name, **asdict(lease)} async for lease in sandbox.spec.list_leases()]
+            except BenchflowError as error:
+                failures.append(error)
+    return rows, failures
 
 
 async def reap_dead(sandboxes: Sequence[Loaded], *, dry_run: bool) -> list[dict[str, Any]]:
     """Every lease whose owner is dead, or that outlived its term where that cannot be known; and the kept state of
     rollouts that were deleted."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     cache = cache_dir(user_env())
     for sandbox in sandboxes:
         if sandbox.spec.reap is None or not sandbox.spec.available().ok:
             continue
-        for lease in [lease async for lease in sandbox.spec.list_leases()]:
+        try:
+            leases = [lease async for lease in sandbox.spec.list_leases()]
+        except BenchflowError as error:
+            rows.append({"sandbox": sandbox.name, "kind": "boxes", "id": "of dead runs", "error": error.message})
+            continue
+        for lease in leases:
             if _dead(lease) or abandoned(lease, cache):
                 rows.append(
                     {

@@ -142,6 +142,9 @@ class CloudRollouts(CloudCase):
         assert len(left) == 1
         shown = bench("sandbox", "list", "--boxes", "--json").stdout
         assert left[0] in shown and "killed" in shown
+        refused = bench("sandbox", "list", "--boxes", "--json", code=1, **{self.wire.secrets[-1]: "wrong-secret"})
+        assert json.loads(refused.stdout) is not None and "wrong-secret" not in refused.stderr
+        assert self.wire.secrets[-1] in refused.stderr and "Traceback" not in refused.stderr
         assert left[0] in bench("sandbox", "cleanup", "--sandbox", self.wire.name, "--dry-run").stdout
         assert cloud.boxes == left
         bench("sandbox", "cleanup", "--sandbox", self.wire.name)
