@@ -161,13 +161,13 @@ def test_a_plugin_that_prints_cannot_spoil_json(fake_bench):
 
 
 def test_a_plugin_that_meddles_with_the_process(fake_bench, tmp_path):
-    """`bench use` prints where it is and whether Ctrl-C still works, after the plugin was loaded."""
+    """`bench use` prints where it is and whether it can still be ended, after the plugin was loaded."""
     ran = fake_bench("use", "sandbox", "meddling", "--where", fakes=["command", "meddling"])
-    assert ran.out == f"using sandbox:meddling of fake-meddling\nin {fake_bench.site.parent}, interrupted: True\n"
+    assert ran.out == f"using sandbox:meddling of fake-meddling\nin {fake_bench.site.parent}, ended by SIGTERM: True\n"
     who = "warning: Plugin sandbox:meddling of fake-meddling 1.0: It"
     assert ran.err.splitlines() == [
         f"{who} changes the working directory when it is loaded.",
-        f"{who} takes over SIGINT when it is loaded.",
+        f"{who} takes over SIGTERM when it is loaded.",
         f"{who} starts a thread that keeps the command from ending when it is loaded.",
     ]
 

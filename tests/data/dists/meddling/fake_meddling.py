@@ -6,7 +6,7 @@ import signal
 import threading
 
 os.chdir("/")
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 threading.Timer(0.5, lambda: None).start()
 
 

@@ -31,7 +31,7 @@ def benchflow_command():
                 import os
                 import signal
 
-                ui.out(f"in {os.getcwd()}, interrupted: {callable(signal.getsignal(signal.SIGINT))}")
+                ui.out(f"in {os.getcwd()}, ended by SIGTERM: {signal.getsignal(signal.SIGTERM) is signal.SIG_DFL}")
 
         return use
 
