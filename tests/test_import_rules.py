@@ -31,7 +31,7 @@ LAYERS = (
     {"results"},
     {"plugins"},
     {"contracts", "hookspecs"},
-    {"errors", "dotenv", "configfile", "lazy", "__init__"},
+    {"errors", "dotenv", "configfile", "lazy", "quick", "__init__"},
 )
 """Design §3, top to bottom: a module imports only from its own layer and those below. The kit and the templates' command
 stand on top, and nothing below imports them."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from benchflow_core.contracts.agents import AgentSpec, PermissionPolicy, SessionEvent
 from benchflow_core.contracts.common import McpServer
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import AccessView, Sandbox
+from benchflow_core.quick import dataclass
 
 __all__ = ["AcpOptions", "ClientFiles", "ElicitCallback", "PermissionCallback"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from benchflow_core.contracts.common import CheckFn, no_checks
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Task
+from benchflow_core.quick import dataclass
 
 __all__ = ["AdapterSpec", "Finding", "Migration", "Scaffold", "ScaffoldRequest"]
 

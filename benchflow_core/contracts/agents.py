@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from benchflow_core.contracts.common import CheckFn, Layer, McpServer, Runtime, Usage, no_checks
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import Exchange, ModelEndpoint, Wire

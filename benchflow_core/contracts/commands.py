@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.common import CheckFn, no_checks
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     import click

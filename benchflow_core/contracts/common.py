@@ -7,7 +7,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 
 class Capability(StrEnum):

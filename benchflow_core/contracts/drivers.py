@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.agents import PromptOutcome
 from benchflow_core.contracts.common import CheckFn, Usage, no_checks
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Rewards, Task
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint

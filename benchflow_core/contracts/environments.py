@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import CheckFn, Layer, McpServer, Runtime, no_checks
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.common import CheckFn, no_checks
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.exporters import RolloutRecord

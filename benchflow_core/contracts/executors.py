@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from benchflow_core.contracts.common import Availability, CheckFn, no_checks
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["Capacity", "Executor", "ExecutorContext", "ExecutorSpec", "Hear", "ItemResult", "PlanItem"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from benchflow_core.contracts.common import Availability, CheckFn, Usage, no_checks
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import HostEndpoint
+from benchflow_core.quick import dataclass
 
 __all__ = [
     "Exchange",

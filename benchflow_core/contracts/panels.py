@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["Panel", "PanelBars", "PanelBlock", "PanelFacts", "PanelTable", "PanelText"]
 

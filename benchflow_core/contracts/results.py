@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from benchflow_core.contracts.exporters import RolloutRecord
 from benchflow_core.contracts.panels import Panel
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["JobResults", "OwnedPanel", "ResultsReader"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.contracts.common import CheckFn, no_checks
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["Fetched", "SourceRequest", "SourceSpec"]
 

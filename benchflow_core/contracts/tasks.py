@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from benchflow_core.contracts.common import McpServer
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources
+from benchflow_core.quick import dataclass
 
 __all__ = [
     "Artifact",

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchflow_core.contracts.common import CheckFn, no_checks
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import RewardFiles, Rewards, Step, Task, VerifierSettings
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.contracts.drivers import Episode
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.errors import InfrastructureError
+from benchflow_core.quick import dataclass
 
 __all__ = ["Message", "Outbox", "outbox_folder"]
 

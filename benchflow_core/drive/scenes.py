@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 
 __all__ = ["DriveStep", "Role", "Scene", "Turn", "compile_scenes_to_steps"]
 

@@ -13,9 +13,9 @@ from dataclasses import field
 from typing import Any
 
 from benchflow_core.contracts.drivers import Episode, SoftVerdict, TurnRecord
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.drive.blocking import Blocked, not_blocking
 from benchflow_core.errors import BenchflowError, ConfigurationError
+from benchflow_core.quick import dataclass
 
 __all__ = ["BaseUser", "FunctionUser", "PassthroughUser", "Patience", "RoundResult", "play_user", "refuse_user"]
 

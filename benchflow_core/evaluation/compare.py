@@ -10,12 +10,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation import statistics as st
 from benchflow_core.evaluation.controlled import Difference, differences
 from benchflow_core.evaluation.metrics import index_cache
 from benchflow_core.evaluation.summary import EvaluationResult, Tally, arm_of
+from benchflow_core.quick import dataclass
 from benchflow_core.results.index import Row
 from benchflow_core.results.jobs import find_folder, stored_jobs
 

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError, error_names
 from benchflow_core.evaluation.matrix import Arm, Matrix, make_arms
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.config import RolloutConfig, RolloutSettings
 
 __all__ = ["EvaluationConfig", "RetryConfig"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import Row
 

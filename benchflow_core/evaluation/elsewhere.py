@@ -13,7 +13,6 @@ from typing import Any
 from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.executors import Capacity, Executor, ExecutorContext, PlanItem
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import (
     CapabilityMissing,
     ConfigurationError,
@@ -30,6 +29,7 @@ from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.reopen import reap_left
 from benchflow_core.gateway.shared import GatewayServer
 from benchflow_core.plugins import Loaded
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_jsonl
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host

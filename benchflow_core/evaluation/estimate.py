@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.evaluation.budget import spent_of
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_json
 
 __all__ = ["LARGE", "Estimate", "estimate"]

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatch
 from pathlib import Path
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, CapabilityMissing, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.task import find_tasks, load_task, task_digest

@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.compare import Comparison, Side, compare, load_sides
+from benchflow_core.quick import dataclass
 from benchflow_core.results.index import Row
 
 __all__ = ["MODES", "Lift", "measure_lifts"]

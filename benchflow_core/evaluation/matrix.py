@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, Literal
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.drive.scenes import Scene
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 
 __all__ = ["Arm", "Choice", "Matrix", "make_arms"]
 

@@ -8,9 +8,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.evaluation.statistics import bootstrap_interval
 from benchflow_core.evaluation.summary import EvaluationResult, Tally
+from benchflow_core.quick import dataclass
 from benchflow_core.results.index import Row
 from benchflow_core.results.jobs import StoredJob, stored_jobs
 

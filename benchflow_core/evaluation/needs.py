@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchflow_core.contracts.executors import Capacity
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.schedule import Need, Slots
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.hostwatch import host_cpus, host_memory_mb
 from benchflow_core.rollout.plan import Plan

@@ -8,8 +8,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.evaluation import statistics as st
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.result import outcome_of
 
 __all__ = ["SUMMARY_VERSION", "EvaluationResult", "Tally", "arm_of", "summarize"]

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sources import Fetched
 from benchflow_core.errors import ConfigurationError, UsageError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import filter_names, select_tasks
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import cache_dir
 from benchflow_core.task import task_digest
 from benchflow_core.task.registry import resolve_dataset

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core import __version__
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.joblock import JobLock
 from benchflow_core.evaluation.metrics import job_result
 from benchflow_core.evaluation.summary import EvaluationResult
+from benchflow_core.quick import dataclass
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import read_json, write_json
 from benchflow_core.results.index import find_jobs

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.configfile import ConfigFile
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.dotenv import user_env
 from benchflow_core.drive.words import driver_word
 from benchflow_core.errors import ConfigurationError
@@ -19,6 +18,7 @@ from benchflow_core.evaluation.model import ALIASES, LISTS, TEXT_TABLES, JobKeys
 from benchflow_core.evaluation.older_shape import rewrite_older_shape
 from benchflow_core.evaluation.overrides import apply_options, apply_overrides
 from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, choose_tasks
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.world.choice import StateChoice, read_state
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from benchflow_core.contracts.gateways import GatewaySpec, ModelTarget, Wire
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.quick import dataclass
 
 __all__ = ["Chosen", "choose_gateway"]
 

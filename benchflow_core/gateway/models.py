@@ -19,13 +19,13 @@ from benchflow_core.contracts.gateways import (
     RolloutKey,
     Wire,
 )
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
 from benchflow_core.gateway.resolve import WIRES, targets_of
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.guard import Guarded
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.gateway.shared import RemoteGateways

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Final, Literal
 
 from benchflow_core.contracts.gateways import Wire
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["PROVIDERS", "Credential", "Parameter", "Provider"]
 

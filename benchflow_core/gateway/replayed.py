@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchflow_core.contracts.gateways import Exchange
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["ReplayReport"]
 

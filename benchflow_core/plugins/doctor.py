@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchflow_core.contracts import Availability, Check
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.complaints import duplicate, told
 from benchflow_core.plugins.distributions import Distribution, canonical, installed
 from benchflow_core.plugins.index import Plugin, Problem, kind_of
@@ -16,6 +15,7 @@ from benchflow_core.plugins.policy import CORE
 from benchflow_core.plugins.registry import Registry
 from benchflow_core.plugins.remedies import install_command
 from benchflow_core.plugins.stdout import quiet_stdout
+from benchflow_core.quick import dataclass
 
 __all__ = ["Diagnosis", "diagnose", "diagnose_problem"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.distributions import Distribution, installed
+from benchflow_core.quick import dataclass
 
 __all__ = ["COMMAND_GROUP", "Index", "Plugin", "Problem", "kind_of", "normalised"]
 

@@ -12,7 +12,6 @@ from typing import Any
 import pluggy
 
 from benchflow_core import __version__, contracts, hookspecs
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.compatibility import incompatible
 from benchflow_core.plugins.complaints import told, with_article
 from benchflow_core.plugins.index import Plugin, Problem, kind_of
@@ -20,6 +19,7 @@ from benchflow_core.plugins.remedies import reinstall_command, update_command
 from benchflow_core.plugins.restore import put_back
 from benchflow_core.plugins.specs import wrong_fields
 from benchflow_core.plugins.stdout import quiet_stdout
+from benchflow_core.quick import dataclass
 
 __all__ = ["Loader", "Outcome"]
 

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.plugins.distributions import canonical
 from benchflow_core.plugins.index import Plugin, kind_of, normalised
+from benchflow_core.quick import dataclass
 
 __all__ = ["CORE", "Block", "Policy"]
 

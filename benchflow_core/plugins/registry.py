@@ -9,10 +9,10 @@ from functools import cached_property
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, PluginError
 from benchflow_core.plugins.index import COMMAND_GROUP, Index, Plugin, Problem, kind_of, normalised
 from benchflow_core.plugins.policy import Block, Policy
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.plugins.loading import Loader, Outcome

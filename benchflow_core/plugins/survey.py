@@ -6,12 +6,12 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import PluginError
 from benchflow_core.hookspecs import GROUPS
 from benchflow_core.plugins.index import COMMAND_GROUP, Plugin, Problem, kind_of, normalised
 from benchflow_core.plugins.policy import CORE, matches
 from benchflow_core.plugins.registry import Registry
+from benchflow_core.quick import dataclass
 
 __all__ = ["Surveyed", "requirements", "select", "survey"]
 

@@ -17,8 +17,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import write_bytes
 
 __all__ = ["JobFolder", "Row", "find_jobs", "read_rows", "row_of"]

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import JobFolder, Row, find_jobs, read_rows
 

@@ -18,8 +18,8 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import cannot_write, read_json, write_json
 

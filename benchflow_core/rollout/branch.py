@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.common import Capability
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.errors import AgentError, BenchflowError, CapabilityMissing, ConfigurationError
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import write_json
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.config import RolloutConfig

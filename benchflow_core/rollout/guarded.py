@@ -12,6 +12,10 @@ from benchflow_core.plugins.guard import Guarded, wrong_type
 __all__ = ["GuardedProvider"]
 
 
+_NEEDED = ("info", "exec", "upload", "download", "stop")
+"""Of every box; one may leave out what it does not declare."""
+
+
 class GuardedProvider(Guarded):
     """Satisfies `contracts.SandboxProvider`."""
 
@@ -25,7 +29,7 @@ class GuardedProvider(Guarded):
 
     async def start(self, image: ImageRef, request: StartRequest) -> Sandbox:
         box = await self._call("start", image, request)
-        if not isinstance(box, Sandbox):
+        if not all(hasattr(box, name) for name in _NEEDED):
             raise wrong_type(self._who, "start", box, Sandbox)
         return cast("Sandbox", _GuardedBox(box, self._who))
 

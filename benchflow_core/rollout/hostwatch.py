@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["HostWatch", "LoadMark", "host_cpus", "host_memory_mb"]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, Layer, Runtime
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task, VerifierSettings
 from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
@@ -17,6 +16,7 @@ from benchflow_core.drive.users import refuse_user
 from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.quick import dataclass
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.choose import (
     choose_sandbox,

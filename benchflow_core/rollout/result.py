@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchflow_core.contracts.common import Usage
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 
 __all__ = ["RESULT_VERSION", "Outcome", "RolloutResult", "outcome_of"]
 

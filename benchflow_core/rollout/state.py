@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from benchflow_core.contracts.common import Capability
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Lease, Sandbox, SandboxProvider, SandboxSpec, Snapshot
 from benchflow_core.errors import BenchflowError, ConfigurationError, ErrorKind
+from benchflow_core.quick import dataclass
 from benchflow_core.results.files import write_bytes
 
 if TYPE_CHECKING:

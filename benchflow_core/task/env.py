@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 
 __all__ = ["HostVariable", "requested_host_vars", "resolve_env"]
 

@@ -8,8 +8,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
+from benchflow_core.quick import dataclass
 
 __all__ = ["TaskFile", "os_problem", "task_files"]
 

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from benchflow_core import __version__
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sources import Fetched
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 from benchflow_core.task.digest import task_digest
 
 __all__ = ["DEFAULT_REGISTRY", "Dataset", "DatasetTask", "Fetch", "ResolvedDataset", "resolve_dataset"]

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 from benchflow_core.task.sources import fetch_source
 
 __all__ = ["CASES", "Skill", "find_skills", "install_skill", "read_skills", "without_cases"]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import field
 from typing import Protocol
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, StartRequest
 from benchflow_core.errors import PluginFailed
+from benchflow_core.quick import dataclass
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.ready import make_ready
 from benchflow_core.verify.request import VerifyRequest

@@ -8,9 +8,9 @@ from dataclasses import field
 from pathlib import Path
 
 from benchflow_core.contracts.common import Capability
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change, Sandbox, Snapshot
 from benchflow_core.errors import InfrastructureError
+from benchflow_core.quick import dataclass
 from benchflow_core.verify import texts
 from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.boxes import pinned_env, verifier_home

@@ -6,7 +6,7 @@ import fnmatch
 from functools import cached_property
 from typing import Final
 
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 from benchflow_core.verify.author import AuthorText
 
 __all__ = ["ACCOUNTS", "DEFAULT_PATH", "SYSTEM", "TOOLS", "Ground", "ancestors", "name_of", "parent_of", "under"]

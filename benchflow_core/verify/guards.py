@@ -8,8 +8,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.quick import dataclass
 from benchflow_core.verify.ground import name_of, parent_of
 from benchflow_core.verify.steering import EMPTY_FILES
 

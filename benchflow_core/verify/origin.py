@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import field, replace
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.quick import dataclass
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under

@@ -7,11 +7,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, StartRequest
 from benchflow_core.contracts.tasks import Rewards, Step, Task, VerifierSettings
 from benchflow_core.contracts.verifiers import TestOutcome, VerifierSpec
 from benchflow_core.errors import VerifierError
+from benchflow_core.quick import dataclass
 from benchflow_core.world.handover import Handover
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import DownloadLimits, Sandbox
 from benchflow_core.contracts.tasks import RewardDialect, RewardFiles
 from benchflow_core.errors import BenchflowError, TransferRefused
+from benchflow_core.quick import dataclass
 from benchflow_core.verify.ground import DEFAULT_PATH
 
 __all__ = ["Output", "agree", "read_rewards"]

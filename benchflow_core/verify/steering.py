@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.quick import dataclass
 from benchflow_core.verify.ground import Ground, name_of
 from benchflow_core.verify.startup import is_login_file
 
@@ -26,7 +26,7 @@ _SETTINGS = re.compile(
     r"(?:[._-]?(?:rc|init|profile|config))?(?:\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|[cm]?js|py|rc|xml|lua|d))*$"
 )
 """What the name of a program has behind it in the name of its settings."""
-_APART: Final = (".git", ".ssh", ".env", ".npmrc", "git", "systemd")
+_APART: Final = tuple(".git .ssh .env .npmrc git systemd".split())  # noqa: SIM905  a plugin has one of these names
 """Judged elsewhere, or no settings of one program."""
 
 
@@ -47,7 +47,7 @@ class Steer:
     """What an instruction says that means them; tests that only use the tool do not."""
 
 
-_SSH: Final = ("ssh", "scp", "sftp", "rsync", "git")
+_SSH: Final = tuple("ssh scp sftp rsync git".split())  # noqa: SIM905
 _STEERS: Final = (
     Steer(
         "pip",

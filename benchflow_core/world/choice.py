@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from benchflow_core.configfile import ConfigFile
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError, UsageError
+from benchflow_core.quick import dataclass
 
 __all__ = ["StateChoice", "choose_services", "read_state", "recorded_choice"]
 

@@ -17,9 +17,9 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.errors import InfrastructureError
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.world.world import StateSnapshot, World

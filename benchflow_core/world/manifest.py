@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.configfile import ConfigFile
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.world.schema import Environment

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
 from benchflow_core.contracts.environments import ServiceContext, StateBackend
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
+from benchflow_core.quick import dataclass
 from benchflow_core.world.choice import StateChoice, choose_services
 from benchflow_core.world.find import find_manifest
 from benchflow_core.world.manifest import SUFFIXES, Manifest

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.errors import BenchflowError, InfrastructureError
+from benchflow_core.quick import dataclass
 
 __all__ = ["Probe", "command_probe", "http_probe", "tcp_probe", "wait_for"]
 

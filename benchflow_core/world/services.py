@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from benchflow_core.contracts.environments import ServiceContext, ServiceSpec
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.sandboxes import Sandbox

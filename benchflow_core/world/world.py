@@ -11,9 +11,9 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, Snapshot, StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError
+from benchflow_core.quick import dataclass
 from benchflow_core.world import seeding
 from benchflow_core.world.forward import forwarded
 from benchflow_core.world.handover import Handover

@@ -1,4 +1,4 @@
-"""`contracts.quick.dataclass` beside the standard library's: everything one can see of a class and its objects is the same."""
+"""`quick.dataclass` beside the standard library's: everything one can see of a class and its objects is the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from benchflow_core.contracts import quick
+from benchflow_core import quick
 
 OPTIONS = [
     {},
@@ -140,7 +140,7 @@ def test_a_class_may_ask_for_what_only_the_standard_one_gives() -> None:
 def test_nothing_is_compiled_before_the_first_object() -> None:
     program = """
 import builtins, dataclasses
-from benchflow_core.contracts.quick import dataclass
+from benchflow_core.quick import dataclass
 compiled = []
 run = builtins.exec
 builtins.exec = lambda *a, **k: (compiled.append(a[0]), run(*a, **k))

@@ -9,6 +9,11 @@ import pytest
 from benchflow_core.contracts.exporters import ExporterSpec, RolloutRecord
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.export import export_job
+from benchflow_core.plugins import Loaded
+
+
+def loaded(*args, **more) -> Loaded:
+    return Loaded(kind="exporter", name="lines", distribution="", version="", spec=ExporterSpec(*args, **more))
 
 
 def line(rollout: RolloutRecord, options) -> bytes:
@@ -26,7 +31,7 @@ def job(make_job):
 
 
 def test_lines_of_a_job_are_one_file(job, tmp_path):
-    spec = ExporterSpec("lines", "all.jsonl", line, lines=True, options={"tag": "a word"})
+    spec = loaded("lines", "all.jsonl", line, lines=True, options={"tag": "a word"})
     (written,) = export_job(job, spec, {"tag": "t"}, tmp_path / "out.jsonl")
     rows = [json.loads(text) for text in written.read_text().splitlines()]
     assert rows == [{"task": task, "limit": 9, "events": ["x", "y"], "tag": "t"} for task in ("a", "b")]
@@ -34,14 +39,14 @@ def test_lines_of_a_job_are_one_file(job, tmp_path):
 
 
 def test_documents_lie_beside_their_rollouts_or_below_a_folder(job, tmp_path):
-    spec = ExporterSpec("documents", "one.json", line)
+    spec = loaded("documents", "one.json", line)
     assert [path.parent.name for path in export_job(job, spec, {}, None)] == ["trainer", "trainer"]
     below = export_job(job, spec, {}, tmp_path / "out")
     assert sorted(path.relative_to(tmp_path / "out").parts[1] for path in below) == ["one.json", "one.json"]
 
 
 def test_wrong_options_and_empty_folders_are_refused(job, tmp_path):
-    spec = ExporterSpec("documents", "one.json", line, options={"tag": "a word"})
+    spec = loaded("documents", "one.json", line, options={"tag": "a word"})
     with pytest.raises(ConfigurationError, match="no option 'tga'"):
         export_job(job, spec, {"tga": "x"}, None)
     (tmp_path / "empty").mkdir()

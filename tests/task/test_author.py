@@ -13,7 +13,7 @@ from benchflow_core.task.check import check_task
 
 
 @pytest.mark.parametrize("pytest_", [True, False])
-@pytest.mark.parametrize("format_", registry().names("adapter"))
+@pytest.mark.parametrize("format_", [a.name for a in registry().all("adapter") if a.spec.scaffold])
 def test_a_new_task_passes_its_check(tmp_path: Path, format_: str, pytest_: bool) -> None:
     folder, scaffold = init_task("my-task", tmp_path / "tasks", format=format_, pytest=pytest_)
     assert check_task(folder) == []
