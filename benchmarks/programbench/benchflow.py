@@ -37,7 +37,7 @@ class Options:
 
     image_tag: str = IMAGE_TAG
     blobs: Path | None = None
-    """`<task>/tests/<branch>.tar.gz`, as `programbench blob sync` leaves them; without it they are fetched when scoring."""
+    """`<task>/tests/<branch>.tar.gz`, as ProgramBench publishes them; without it they are fetched when scoring."""
     sources: Path | None = None
     """`<task>/`: the original source, packed into the reference solution."""
     replace: bool = False
@@ -222,7 +222,7 @@ def _embed_tests(instance: Instance, tests: Path, options: Options) -> bool:
         elif (inside / branch).is_dir():
             pack(inside / branch, target)
         else:
-            raise ConversionError(f"no {packed}: run 'programbench blob sync {instance.id}', or leave --blobs out")
+            raise ConversionError(f"no {packed}: get it from ProgramBench's test archives, or leave --blobs out")
     return True
 
 

@@ -1,4 +1,4 @@
-"""python -m benchmarks.programbench.main --programbench-dir ~/programbench --output-dir benchmarks/programbench/tasks"""
+"""The command that makes Harbor tasks of a clone of ProgramBench: `python -m benchmarks.programbench.main --help`."""
 
 from __future__ import annotations
 

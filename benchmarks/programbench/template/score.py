@@ -1,7 +1,7 @@
 """Builds what the agent left and runs ProgramBench's tests on it; the reward is the share that passed.
 
-Runs in the box with the Python that is there, so only the standard library is used. If the tests cannot be had, nothing is
-written: that says nothing about the agent.
+Runs in the box with the Python that is there, so only the standard library is used. If the tests cannot be had, it ends
+without a reward: that says nothing about the agent.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def score(branches: dict, outputs: dict[str, str | None]) -> tuple[float, dict]:
         except xml.ParseError as error:
             return 0.0, {branch: {"unreadable": str(error)}}
         counted = [(name, passed) for name, passed in reported if name not in ignored]
-        missing = set(names["tests"]) - ignored - {name for name, _ in reported}
+        seen = ignored | {name for name, _ in reported}
+        missing = [name for name in names["tests"] if name not in seen]
         passed = sum(passed for _, passed in counted)
         counts[branch] = {"passed": passed, "total": len(counted) + len(missing), "missing": len(missing)}
     total = sum(branch["total"] for branch in counts.values())
