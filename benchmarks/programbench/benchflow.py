@@ -89,6 +89,11 @@ def load(folder: Path) -> Instance:
     for key in ("repository", "commit"):
         if not isinstance(about.get(key), str):
             raise ConversionError(f"{folder / 'task.yaml'}: no {key!r}, and a task needs one")
+    hashes = tuple(about.get("eval_clean_hashes") or ())
+    if not all(isinstance(digest, str) for digest in hashes):
+        raise ConversionError(
+            f"{folder / 'task.yaml'}: 'eval_clean_hashes' holds a number; put hashes of digits in quotes"
+        )
     branches = {
         name: {
             "tests": list(branch.get("tests") or ()),
@@ -106,7 +111,7 @@ def load(folder: Path) -> Instance:
         commit=about["commit"],
         language=about.get("language") or "",
         difficulty=about.get("difficulty") or "",
-        clean_hashes=tuple(about.get("eval_clean_hashes") or ()),
+        clean_hashes=hashes,
         branches=branches,
     )
 

@@ -63,7 +63,9 @@ def rewards(work: Path, job: str) -> dict[str, float]:
 def test_the_original_earns_all_and_nothing_earns_nothing(played: Path) -> None:
     assert rewards(played, "oracle") == {TALLY: 1.0, ROT: 1.0}
     assert rewards(played, "nop") == {TALLY: 0.0, ROT: 0.0}
-    assert rewards(played, "partly") == {TALLY: pytest.approx(0.6)}, "three of five; the ignored one does not count"
+    assert rewards(played, "partly") == {TALLY: pytest.approx(0.6)}, (
+        "three of five; ignored ones and copies do not count"
+    )
 
 
 def test_what_is_written_are_tasks(played: Path) -> None:
