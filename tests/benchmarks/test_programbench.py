@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -38,6 +44,30 @@ def parity(work: Path, *jobs: str, clone: Path = CLONE) -> subprocess.CompletedP
         *("--programbench-dir", clone, "--tasks-dir", work / "tasks", "--output", work / "parity.json"),
         *("--jobs-dir", *folders),
     )
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder, where ProgramBench's archives would be."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def fetch(tests: Path, logs: Path, address: str) -> bytes | int:
+    """The first archive as a task's own scorer fetches it; where it cannot, what the scorer ends with."""
+    score = runpy.run_path(str(tests / "score.py"))
+    logs.mkdir(exist_ok=True)
+    score["main"].__globals__.update(ARCHIVES=address, LOGS=logs)
+    spec = json.loads((tests / "spec.json").read_text())
+    try:
+        return score["archive"](spec, next(iter(spec["branches"])), logs.parent).read_bytes()
+    except OSError:
+        return score["main"]()
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +154,10 @@ def test_tests_that_are_not_at_hand_are_fetched_when_scoring(tmp_path: Path) -> 
     assert (config["agent"]["network_mode"], config["environment"]["network_mode"]) == ("no-network", "public")
     assert convert(tmp_path / "b", "--task-ids", ROT, "--blobs", tmp_path / "blobs", clone=clone).returncode == 0
     assert (tmp_path / "b" / ROT / "tests/blobs" / packed.name).read_bytes() == packed.read_bytes()
+    with served(tmp_path / "blobs") as address:
+        assert fetch(tmp_path / "a" / ROT / "tests", tmp_path / "logs", address) == packed.read_bytes()
+    missed = fetch(tmp_path / "a" / ROT / "tests", tmp_path / "logs", address)
+    assert missed == 1 and not list((tmp_path / "logs").iterdir()), "no reward, not even 0"
     packed.unlink()
     lacking = convert(tmp_path / "c", "--task-ids", ROT, "--blobs", tmp_path / "blobs", clone=clone)
     assert lacking.returncode == 1 and f"no {packed}" in lacking.stderr and not list((tmp_path / "c").iterdir())

@@ -28,7 +28,11 @@ RESOLVER = Path("/etc/resolv.conf")
 def main() -> int:
     spec = json.loads((TESTS / "spec.json").read_text())
     with tempfile.TemporaryDirectory(prefix="programbench-") as scratch:
-        archives = {branch: archive(spec, branch, Path(scratch)) for branch in spec["branches"]}
+        try:
+            archives = {branch: archive(spec, branch, Path(scratch)) for branch in spec["branches"]}
+        except OSError as error:
+            print(f"the tests of {spec['id']} cannot be had: {error}", file=sys.stderr)
+            return 1
         outputs: dict[str, str | None] = dict.fromkeys(archives)
         error = build(spec["clean_hashes"])
         if error is None:
