@@ -42,6 +42,9 @@ class Options:
     """With what agents need to read and write office files."""
 
 
+STANDARD: Final = Options()
+
+
 @dataclass(frozen=True)
 class Criterion:
     id: str
@@ -100,7 +103,7 @@ def find_tasks(root: Path, include: Sequence[str] = ()) -> list[SourceTask]:
     return [t for t in tasks if not include or any(fnmatchcase(t.id, p) or fnmatchcase(t.name, p) for p in include)]
 
 
-def convert(task: SourceTask, target: Path, options: Options = Options()) -> Path:
+def convert(task: SourceTask, target: Path, options: Options = STANDARD) -> Path:
     """The task as a folder below `target`; one that is there is replaced."""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=target) as scratch:
@@ -112,7 +115,7 @@ def convert(task: SourceTask, target: Path, options: Options = Options()) -> Pat
     return folder
 
 
-def convert_all(root: Path, target: Path, options: Options = Options(), include: Sequence[str] = ()) -> list[Path]:
+def convert_all(root: Path, target: Path, options: Options = STANDARD, include: Sequence[str] = ()) -> list[Path]:
     return [convert(task, target, options) for task in find_tasks(root, include)]
 
 
@@ -219,7 +222,7 @@ def _text(data: dict[str, Any], key: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    own = Options()
+    own = STANDARD
     parser = argparse.ArgumentParser(description="Harvey LAB's tasks as Harbor folders.")
     parser.add_argument("--harvey-root", type=Path, required=True, help="a clone of harveyai/harvey-labs")
     parser.add_argument("--output-dir", type=Path, default=Path(".cache/harvey-lab-tasks"))
