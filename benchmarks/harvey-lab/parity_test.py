@@ -166,6 +166,8 @@ def _our_verdicts(task: Any, work: Mapping[str, str], scratch: Path, judge: str,
     script = f"- run: cp {source.WORKSPACE}/documents/.ready/* {source.WORKSPACE}/output/"
     argv = ["-t", str(folder), "-a", "scripted", "--agent-option", f"script={script}", *more]
     [result] = _run(argv, scratch / "jobs")
+    if result["rewards"] is None:
+        raise Refused(f"{task.id} has no score: {result.get('verifier_error') or result.get('error')}")
     verdicts = {test["name"].split(":")[0]: test["status"] == "passed" for test in result["tests"]}
     return {"reward": result["rewards"]["reward"], "verdicts": verdicts}
 
@@ -233,16 +235,16 @@ def side_by_side(tasks: Sequence[Any], scratch: Path, given: argparse.Namespace,
     options = source.Options(judge=judge, scoring="proportional", tools=not given.bare)
     for task in tasks:
         source.convert(task, scratch / "tasks", options)
+    model = None if given.model == "" else given.model or judge
     arms: dict[str, dict[str, float | None]] = {}
     for agent in given.agents:
-        argv = ["-t", str(scratch / "tasks"), "-a", agent, *(["-m", given.model or judge] if given.model != "" else [])]
-        results = _run([*argv, *given.bench], scratch / f"jobs-{agent}")
+        argv = ["-t", str(scratch / "tasks"), "-a", agent, *(["-m", model] if model else []), *given.bench]
+        results = _run(argv, scratch / f"jobs-{agent}")
         arms[agent] = {result["task_name"]: (result["rewards"] or {}).get("reward") for result in results}
-    names = sorted(set().union(*arms.values()))
-    rows = [{"task": name, **{agent: arms[agent].get(name) for agent in given.agents}} for name in names]
-    means = {agent: sum(value or 0.0 for value in found.values()) / len(names) for agent, found in arms.items()}
-    complete = all(value is not None for found in arms.values() for value in found.values())
-    return {"judge": judge, "model": given.model or judge, "rows": rows, "mean": means, "agree": complete}
+    rows = [{"task": task.name, **{agent: arms[agent].get(task.name) for agent in arms}} for task in tasks]
+    scored = [row for row in rows if None not in row.values()]
+    means = {agent: sum(row[agent] for row in scored) / len(scored) if scored else None for agent in arms}
+    return {"judge": judge, "model": model, "rows": rows, "mean": means, "complete": len(scored) == len(rows)}
 
 
 # what all of them need
@@ -263,12 +265,7 @@ def _run(argv: Sequence[str], jobs: Path) -> list[dict[str, Any]]:
     folders = sorted((jobs / "parity").glob("*/result.json"))
     if not folders:
         raise Refused(f"bench eval create: {_last(done)}")
-    results = [json.loads(file.read_text("utf-8")) for file in folders]
-    for result in results:
-        if result["rewards"] is None:
-            why = result.get("verifier_error") or result.get("error")
-            raise Refused(f"{result['task_name']} has no score: {why}")
-    return results
+    return [json.loads(file.read_text("utf-8")) for file in folders]
 
 
 def _judge(given: argparse.Namespace) -> str:
@@ -323,7 +320,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.output:
         given.output.write_text(f"{text}\n", "utf-8")
     print(text)
-    return 0 if found["agree"] else 1
+    return 0 if found.get("agree", found.get("complete")) else 1
 
 
 def _now() -> str:

@@ -125,11 +125,15 @@ def test_both_ways_of_judging_see_the_same_and_say_the_same(
 
 def test_two_agents_side_by_side(clone: Path, run: Run, judge: dict[str, str]) -> None:
     argv = ("--mode", "side-by-side", "--harvey-root", clone, "--judge", "openai/some-judge", "--model", "", "--bare")
+    argv = (*argv, "--include", LEASE)
     done = run("parity_test.py", *argv, "--agents", "nop", "oracle", "--bench", "-e", "local", more=judge)
-    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, "there is no reference solution to play"
-    done = run("parity_test.py", *argv, "--agents", "nop", "--include", LEASE, "--bench", "-e", "local", more=judge)
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and not found["complete"], "there is no reference solution to play"
+    assert found["rows"] == [{"task": LEASE, "nop": pytest.approx(2 / 3), "oracle": None}]
+    says = ("--agent-option", "script=- say: nothing")
+    done = run("parity_test.py", *argv, "--agents", "nop", "scripted", "--bench", "-e", "local", *says, more=judge)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["mean"] == pytest.approx({"nop": 2 / 3})
+    assert json.loads(done.stdout)["mean"] == pytest.approx({"nop": 2 / 3, "scripted": 2 / 3})
 
 
 def test_what_is_recorded_is_what_the_sample_is() -> None:
