@@ -10,7 +10,7 @@ UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
 DEFAULT := bundle $(wildcard plugins/adapters/*) $(wildcard plugins/agents/*) plugins/commands/view plugins/drivers/loops plugins/executors/processes plugins/exporters/tool-calls \
   plugins/gateways/relay plugins/libraries/boxkit plugins/sandboxes/docker plugins/sandboxes/local $(wildcard plugins/services/claw-*) plugins/services/reviewer \
-  plugins/sources/git plugins/verifiers/script
+  plugins/sources/git plugins/verifiers/llm-judge plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
 export UV_LINK_MODE ?= copy
 export VIRTUAL_ENV := $(abspath $(VENV))

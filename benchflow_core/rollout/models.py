@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -29,6 +31,8 @@ class RolloutModels:
     def __init__(self, rollout: Rollout) -> None:
         self._rollout = rollout
         self._issued: dict[str, IssuedModel] = {}
+        self._issuing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """A judge may ask about several criteria at once: a second key would be neither counted nor made void."""
         self._counted: dict[str, Usage] = {}
         self._seen: dict[str, int] = {}
         self._turns: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
@@ -64,21 +68,25 @@ class RolloutModels:
         return (await self._issue(name, model, "user")).endpoint
 
     async def _issue(self, who: str, model: str, purpose: Purpose, **more: Any) -> IssuedModel:
-        if who not in self._issued:
-            rollout = self._rollout
-            network = rollout.plan.task.agent_network or rollout.plan.task.environment.network
-            issued = await rollout.host.models.issue(
-                model,
-                rollout=rollout.name,
-                purpose=purpose,
-                allow_provider_tools=network.mode == "public",
-                use=self._use(who, purpose),
-                **more,
-            )
-            rollout.host.redactor.add([issued.key.secret])
-            rollout.record.event("model_issued", issued.describe(), role=who)
-            self._issued[who] = issued
+        async with self._issuing[who]:
+            if who not in self._issued:
+                self._issued[who] = await self._new(who, model, purpose, **more)
         return self._issued[who]
+
+    async def _new(self, who: str, model: str, purpose: Purpose, **more: Any) -> IssuedModel:
+        rollout = self._rollout
+        network = rollout.plan.task.agent_network or rollout.plan.task.environment.network
+        issued = await rollout.host.models.issue(
+            model,
+            rollout=rollout.name,
+            purpose=purpose,
+            allow_provider_tools=network.mode == "public",
+            use=self._use(who, purpose),
+            **more,
+        )
+        rollout.host.redactor.add([issued.key.secret])
+        rollout.record.event("model_issued", issued.describe(), role=who)
+        return issued
 
     def _use(self, who: str, purpose: Purpose) -> GatewayUse:
         """As the settings say. Caps are the agents': a judge that is cut short would score wrongly."""

@@ -246,7 +246,19 @@ async def _context(
         model=model,
         collect=_collector(box, logs, folder / "output"),
         trajectory=_write_events(folder, case),
+        ask=_asker(model),
     )
+
+
+def _asker(
+    model: Callable[[str], Awaitable[ModelEndpoint]],
+) -> Callable[[Sequence[tuple[str, str]], str], Awaitable[str]]:
+    async def ask(talk: Sequence[tuple[str, str]], system: str) -> str:
+        from benchflow_core.gateway.talk import ask as put
+
+        return await put(await model("judge"), talk, system=system)
+
+    return ask
 
 
 def _write_events(folder: Path, case: VerifierCase) -> Path:

@@ -113,9 +113,17 @@ def test_a_substitute_may_stand_for_the_image(make_task) -> None:
 
 
 def test_unknown_method_and_host_variables(make_task) -> None:
-    config = '[verifier]\ntype = "llm-judge"\n[verifier.env]\nK = "${JUDGE_KEY}"\n'
-    findings = found(make_task(files={"task.toml": config}), "runtime-capability")
-    assert "llm-judge" in findings["no-verifier"].message
+    judged = "---\nverifier:\n  strategies:\n    main: {type: reward-kit, root: kit}\n---\n"
+    config = '---\nname: demo\nimage: img:1\nverifier: {env: {K: "${JUDGE_KEY}"}}\n---\n\nDo it.\n'
+    files = {
+        "task.toml": None,
+        "task.md": config,
+        "verifier/verifier.md": judged,
+        "verifier/kit/x": "",
+        "tests/test.sh": None,
+    }
+    findings = found(make_task(files=files), "runtime-capability")
+    assert "reward-kit" in findings["no-verifier"].message
     assert findings["host-variable"].remedy == "Allow it with --allow-env JUDGE_KEY."
 
 

@@ -1,0 +1,1 @@
+"""Lets a model say of each criterion whether what the agent wrote meets it."""
