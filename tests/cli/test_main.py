@@ -127,6 +127,7 @@ def test_ctrl_c_is_130_and_quiet(fake_bench, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's `&` leaves it ignored
     )
     while not importing.exists():
         assert process.poll() is None
