@@ -6,17 +6,29 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.contracts.tasks import Artifact, CollectHook
-from benchflow_core.errors import InfrastructureError
+from benchflow_core.errors import BenchflowError, InfrastructureError
 from benchflow_core.results.files import write_json
 from benchflow_core.results.redact import Redactor
 
-__all__ = ["collect_artifacts", "collect_logs", "run_collect_hooks"]
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["collect_artifacts", "collect_logs", "gather", "run_collect_hooks"]
 
 _ALWAYS = Artifact("/logs/artifacts")
+
+
+async def gather(rollout: Rollout) -> None:
+    """What a task's own hooks bring together, then logs and artifacts, to the host."""
+    box, folder, redactor = rollout.sandbox, rollout.record.dir, rollout.host.redactor
+    with suppress(BenchflowError):
+        await run_collect_hooks(box, rollout.settings().collect)
+    await collect_logs(box, folder.agent, redactor)
+    await collect_artifacts(box, rollout.plan.task.artifacts, rollout.workdir, folder.artifacts, redactor)
 
 
 async def collect_logs(sandbox: Sandbox, target: Path, redactor: Redactor) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,27 +15,22 @@ from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
 from benchflow_core.drive.scenes import Role
-from benchflow_core.drive.users import Patience, play_user
+from benchflow_core.drive.users import Patience
 from benchflow_core.errors import (
-    AgentError,
-    AgentTimeout,
     BenchflowError,
     Cancelled,
     ConfigurationError,
     ErrorKind,
     InfrastructureError,
-    PluginFailed,
     SandboxStartError,
 )
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
-from benchflow_core.rollout import access, collect, finish, learning, prepare, skills
+from benchflow_core.rollout import access, collect, driving, ending, finish, learning, prepare, skills
 from benchflow_core.rollout.branch import Branch, RunChild, branch
 from benchflow_core.rollout.config import RolloutConfig
-from benchflow_core.rollout.credit import stood_still, time_credit
 from benchflow_core.rollout.deadline import deadline
-from benchflow_core.rollout.episode import RolloutEpisode
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.login import Logins
 from benchflow_core.rollout.models import RolloutModels
@@ -55,8 +50,6 @@ if TYPE_CHECKING:
     from benchflow_core.world import World
 
 __all__ = ["Rollout"]
-
-_CLEANUP_SECONDS = 120.0
 
 
 class Rollout:
@@ -221,7 +214,7 @@ class Rollout:
         """Prepare the image with the agent's layers, start the box, make it ready, pass the health gate."""
         limit = self.plan.task.environment.build_timeout
         late = f"the box was not up within {limit:g} s."
-        async with self._phase("start", "environment_setup"), deadline(limit, lambda: SandboxStartError(late)):
+        async with self.in_phase("start", "environment_setup"), deadline(limit, lambda: SandboxStartError(late)):
             self._provider = await self.host.provider(self.plan.sandbox, self.config.sandbox_options)
             self._image = await self.prepared_image()
             try:
@@ -257,7 +250,7 @@ class Rollout:
         """The agent's user, files and hooks. Its program is already there: it came as a layer of the image."""
         limit = self.config.sandbox_setup_timeout
         late = f"preparing the agent's user and files took longer than {limit:g} s."
-        async with self._phase("install_agent", "agent_setup"), deadline(limit, lambda: InfrastructureError(late)):
+        async with self.in_phase("install_agent", "agent_setup"), deadline(limit, lambda: InfrastructureError(late)):
             await prepare.ready_agent(self)
 
     async def connect(self) -> None:
@@ -285,7 +278,7 @@ class Rollout:
     async def execute(self, prompts: Sequence[str | None] | None = None) -> list[TurnRecord]:
         """Send prompts to the connected role (`None`: the instruction), within the agent's time."""
         role = next(iter(self._live), None) or next(iter(self.plan.roles))
-        async with self._agent_time(), self.worlds.guard():
+        async with driving.agent_time(self), self.worlds.guard():
             return [await self.prompt(role, text) for text in (prompts or [None])]
 
     async def prompt(
@@ -309,7 +302,7 @@ class Rollout:
         """Verify the box as it stands; the verdict goes into the result."""
         await self.disconnect(leave=True)
         await self.models.revoke()
-        async with self._phase("verify", "verifier"):
+        async with self.in_phase("verify", "verifier"):
             return await run_verify(self)
 
     async def soft_verify(self) -> SoftVerdict:
@@ -326,8 +319,8 @@ class Rollout:
                 await self.models.finish()
             if self._sandbox is not None:
                 await self.host.models.leave(self._sandbox)
-                async with self._phase("cleanup", None):
-                    await self._end(self._sandbox)
+                async with self.in_phase("cleanup", None):
+                    await ending.end_box(self, self._sandbox)
             await self.worlds.teardown()
             if self._origin is not None:
                 await self.provider.forget(self._origin)
@@ -351,15 +344,15 @@ class Rollout:
             self.fail(prepare.typed(self, error))
         except asyncio.CancelledError:
             self.fail(Cancelled(self._cancel_reason or "stopped by the user."))
-            await self._clean_shielded()
+            await ending.clean_shielded(self)
             if self._cancel_reason is None:
                 raise
             return self.result
         except (Exception, SystemExit) as error:  # a defect, ours or a plugin's: the box goes all the same
             self.fail(BenchflowError(f"defect in the rollout: {type(error).__name__}: {error}"))
-            await self._clean_shielded()
+            await ending.clean_shielded(self)
             raise
-        await self._clean_shielded()
+        await ending.clean_shielded(self)
         return self.result
 
     # --- parts of run ----------------------------------------------------------------------------------
@@ -408,73 +401,24 @@ class Rollout:
 
     async def drive(self) -> None:
         """Let the driver prompt until it is done. An agent's own failure is recorded and verified as it stands."""
-        try:
-            async with (
-                self._phase("execute", "agent_execution"),
-                self._agent_time(),
-                access.granted(self),
-                self.worlds.guard(),
-            ):
-                await self._prompt_by_plan()
-            await self.disconnect(leave=True)
-        except AgentError as error:
-            if (still := stood_still(self)) is not None:
-                raise still from error
-            self.fail(error)
-            self.result.flags.append(error.code.replace("_", "-"))
-        finally:
-            await self.disconnect()
-
-    async def _prompt_by_plan(self) -> None:
-        async with AsyncExitStack() as stack:
-            episode, config = RolloutEpisode(self, stack), self.config
-            if config.user is None:
-                await self.plan.driver.spec.drive(episode, {"steps": self.plan.steps, **self.plan.driver_params})
-                return
-            solution = await episode.solution() if config.oracle_access else None
-            await play_user(episode, config.user, self.patience, max_rounds=config.max_user_rounds, solution=solution)
+        await driving.drive(self)
 
     async def gather(self) -> None:
         """Logs and artifacts, before the verifier."""
         await skills.fetch_generated(self)
-        with suppress(BenchflowError):
-            await collect.run_collect_hooks(self.sandbox, self.settings().collect)
-        await collect.collect_logs(self.sandbox, self.record.dir.agent, self.host.redactor)
-        await collect.collect_artifacts(
-            self.sandbox, self.plan.task.artifacts, self.workdir, self.record.dir.artifacts, self.host.redactor
-        )
+        await collect.gather(self)
 
     def _worth_verifying(self) -> bool:
         return self.error is None or self.error.kind is ErrorKind.AGENT
 
-    async def _end(self, box: Sandbox) -> None:
-        """A plugin that cannot end its box keeps neither a verdict nor the rest of the cleaning up from being."""
-        try:
-            await box.stop()
-        except PluginFailed as error:
-            if self.result.rewards is None:
-                self.fail(error)
-            self.notice(error.message)
-
-    async def _clean_shielded(self) -> None:
-        """Cleaning up is not cut short by a second cancellation; only by its own deadline."""
-        work = asyncio.ensure_future(asyncio.wait_for(self.cleanup(), _CLEANUP_SECONDS))
-        while not work.done():
-            try:
-                await asyncio.shield(work)
-            except asyncio.CancelledError:
-                continue
-            except (BenchflowError, TimeoutError) as error:
-                self.fail(
-                    error
-                    if isinstance(error, BenchflowError)
-                    else BenchflowError(f"cleaning up took longer than {_CLEANUP_SECONDS:.0f} s.")
-                )
+    def write_missing_result(self) -> None:
+        """Where cleaning up did not come to it."""
         if self._record is not None and not self.record.dir.result.exists():
             finish.write_result(self, self._stopwatch.seconds)
 
     @asynccontextmanager
-    async def _phase(self, name: str, timing: str | None) -> AsyncIterator[None]:
+    async def in_phase(self, name: str, timing: str | None) -> AsyncIterator[None]:
+        """Its beginning, end, time and error are written down and told; `timing` is its name in the result."""
         watch, failed = Stopwatch(), None
         self.phase = name
         self.record.event("phase_started", {"phase": name})
@@ -489,15 +433,6 @@ class Rollout:
                 self.result.timing[timing] = self.result.timing.get(timing, 0.0) + watch.seconds
             self.record.event("phase_finished", {"phase": name, "seconds": watch.seconds, "error": failed})
             self.record.tell(ev.PhaseFinished, rollout=self, phase=name, seconds=watch.seconds, error=failed)
-
-    def _agent_time(self) -> AbstractAsyncContextManager[None]:
-        limit = prepare.agent_limit(self)
-        details = {"reason": "wall-clock", "timeout_sec": limit}
-
-        def late() -> AgentTimeout:
-            return AgentTimeout(f"the agent used up its {limit:g} s.", details=details)
-
-        return deadline(limit, late, time_credit(self))
 
     # --- small things ----------------------------------------------------------------------------------
 

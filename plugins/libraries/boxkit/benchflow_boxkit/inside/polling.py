@@ -6,13 +6,14 @@ import contextlib
 import os
 import select
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from benchflow_boxkit.inside import wire
 from benchflow_boxkit.inside.pumps import Incoming, Outgoing
 
 
-class Polling:
+class Polling(ABC):
     def __init__(self, call: Callable[[int, bytes], None]) -> None:
         self.call = call
         self.poll = select.epoll()
@@ -30,9 +31,9 @@ class Polling:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         self.watch(self._wakeup, select.EPOLLIN, self._child)
 
+    @abstractmethod
     def send(self, data: bytes) -> None:
         """To the host."""
-        raise NotImplementedError
 
     def serve(self) -> None:
         while True:

@@ -1,0 +1,60 @@
+"""The agent's time: a driver, or a simulated user, prompts until it is done."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TYPE_CHECKING
+
+from benchflow_core.drive.users import play_user
+from benchflow_core.errors import AgentError, AgentTimeout
+from benchflow_core.rollout import access, prepare
+from benchflow_core.rollout.credit import stood_still, time_credit
+from benchflow_core.rollout.deadline import deadline
+from benchflow_core.rollout.episode import RolloutEpisode
+
+if TYPE_CHECKING:
+    from benchflow_core.rollout.rollout import Rollout
+
+__all__ = ["agent_time", "drive"]
+
+
+async def drive(rollout: Rollout) -> None:
+    """An agent's own failure is recorded; what it left is verified as it stands."""
+    try:
+        async with (
+            rollout.in_phase("execute", "agent_execution"),
+            agent_time(rollout),
+            access.granted(rollout),
+            rollout.worlds.guard(),
+        ):
+            await _prompt_by_plan(rollout)
+        await rollout.disconnect(leave=True)
+    except AgentError as error:
+        if (still := stood_still(rollout)) is not None:
+            raise still from error
+        rollout.fail(error)
+        rollout.result.flags.append(error.code.replace("_", "-"))
+    finally:
+        await rollout.disconnect()
+
+
+def agent_time(rollout: Rollout) -> AbstractAsyncContextManager[None]:
+    """What is left of it, without the time that was not the agent's."""
+    limit = prepare.agent_limit(rollout)
+    details = {"reason": "wall-clock", "timeout_sec": limit}
+
+    def late() -> AgentTimeout:
+        return AgentTimeout(f"the agent used up its {limit:g} s.", details=details)
+
+    return deadline(limit, late, time_credit(rollout))
+
+
+async def _prompt_by_plan(rollout: Rollout) -> None:
+    plan, config = rollout.plan, rollout.config
+    async with AsyncExitStack() as stack:
+        episode = RolloutEpisode(rollout, stack)
+        if config.user is None:
+            await plan.driver.spec.drive(episode, {"steps": plan.steps, **plan.driver_params})
+            return
+        solution = await episode.solution() if config.oracle_access else None
+        await play_user(episode, config.user, rollout.patience, max_rounds=config.max_user_rounds, solution=solution)
