@@ -71,9 +71,13 @@ class Policy:
         return None
 
     def idle(self, plugins: Iterable[Plugin]) -> list[str]:
-        """Items of `-p no:` that match nothing installed: most likely misspelt."""
+        """Where an item of the user's matches nothing installed: most likely misspelt."""
         known = list(plugins)
-        return [item for item in self.blocked if not any(matches(item, plugin) for plugin in known)]
+        said = [
+            *((f"-p no:{item}", item) for item in self.blocked),
+            *((f"{_ALLOW}={item}", item) for item in self.allow or ()),
+        ]
+        return [words for words, item in said if not any(matches(item, plugin) for plugin in known)]
 
 
 def matches(item: str, plugin: Plugin) -> bool:

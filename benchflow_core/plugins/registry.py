@@ -82,13 +82,19 @@ class Registry:
     def index(self) -> Index:
         """Everything installed, allowed or not."""
         index = Index()
-        for item in self.policy.idle(plugin for plugins in index.plugins.values() for plugin in plugins):
-            self._warn(f"-p no:{item} matches no installed plugin.")
+        for words in self.policy.idle(plugin for plugins in index.plugins.values() for plugin in plugins):
+            self._warn(f"{words} matches no installed plugin.")
         return index
 
     def plugins(self, group: str) -> list[Plugin]:
         """What may be used of a group."""
         return [plugin for plugin in self.index.plugins.get(group, ()) if not self.policy.block(plugin)]
+
+    def kept_out(self, kind: str) -> str:
+        """A remedy for whoever misses a plugin of that kind: what the user blocked; empty where that is nothing."""
+        found = ((plugin, self.policy.block(plugin)) for plugin in self.index.plugins.get(_group(kind), ()))
+        kept = [f"{plugin.name} (by {block.by})" for plugin, block in found if block]
+        return f"Blocked: {', '.join(sorted(kept))}." if kept else ""
 
     def names(self, kind: str, *, aliases: bool = False) -> list[str]:
         """What may be asked for, sorted; nothing is imported."""

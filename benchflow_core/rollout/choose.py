@@ -42,8 +42,9 @@ def choose_sandbox(plugins: Registry) -> Loaded:
         if found.ok:
             return sandbox
         refusals.append(f"{sandbox.name}: {found.reason}")
-    said = "; ".join(refusals) or "none is installed"
-    raise ConfigurationError(f"no sandbox can be used here ({said}).", remedy="Run: bench plugins doctor")
+    said = "; ".join(refusals) or "there is none"
+    remedy = plugins.kept_out("sandbox") or "Run: bench plugins doctor"
+    raise ConfigurationError(f"no sandbox can be used here ({said}).", remedy=remedy)
 
 
 def default_driver(plugins: Registry) -> Loaded:
@@ -60,8 +61,9 @@ def find_verifier(method: str, plugins: Registry) -> Loaded:
     found = [v for v in plugins.all("verifier") if method in v.spec.methods]
     if not found:
         known = sorted(m for v in plugins.all("verifier") for m in v.spec.methods)
+        more = plugins.kept_out("verifier") or f"Try: pip install benchflow-verifier-{method}"
         raise ConfigurationError(
             f"no installed verifier handles '{method}'.",
-            remedy=f"Installed: {', '.join(known) or 'none'}. Try: pip install benchflow-verifier-{method}",
+            remedy=f"These are handled: {', '.join(known) or 'none'}. {more}",
         )
     return found[0]

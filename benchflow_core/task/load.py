@@ -63,7 +63,7 @@ def find_tasks(path: Path) -> list[Path]:
     if not found:
         raise TaskError(
             f"{path} is not a task and holds none: no {_signatures(adapters)} there or one folder below.",
-            remedy="Run: bench tasks init NAME",
+            remedy=registry().kept_out("adapter") or "Run: bench tasks init NAME",
             details={"file": str(path), "code": "no-tasks"},
         )
     return found
@@ -72,7 +72,8 @@ def find_tasks(path: Path) -> list[Path]:
 def _adapters() -> list[Loaded]:
     found = registry().all("adapter")
     if not found:
-        raise PluginError("no task format is installed.", remedy="Try: pip install benchflow")
+        remedy = registry().kept_out("adapter") or "Try: pip install benchflow"
+        raise PluginError("there is no task format to read it with.", remedy=remedy)
     return sorted(found, key=lambda adapter: (adapter.spec.rank, adapter.name))
 
 

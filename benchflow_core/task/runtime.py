@@ -86,7 +86,8 @@ def _verifiers(task: Task) -> Iterator[Finding]:
     methods = [step.verifier.method for step in task.steps] if task.steps else [task.verifier.method]
     for method in dict.fromkeys(methods):
         if method not in known:
-            remedy = f"Installed ones handle: {', '.join(sorted(known)) or 'nothing'}."
+            handled = f"Installed ones handle: {', '.join(sorted(known)) or 'nothing'}."
+            remedy = f"{handled} {registry().kept_out('verifier')}".strip()
             what = f"no installed verifier handles '{method}'"
             yield Finding("error", what, task.path, remedy=remedy, code="no-verifier")
 

@@ -71,6 +71,13 @@ def test_no_task_and_missing_folder(bench, name, tmp_path):
     one_line(bench("eval", "create", "-t", tmp_path / "empty", "-a", name("oracle")), "no task")
 
 
+@pytest.mark.parametrize("missed", ["harbor", "script"])
+def test_what_the_user_blocked_is_named_where_it_is_missed(bench, name, task, missed):
+    done = bench("-p", f"no:{name(missed)}", "eval", "create", "-t", task, "-a", name("oracle"))
+    assert done.code == 1
+    one_line(done, f"Blocked: {name(missed)} (by -p no:{name(missed)}).")
+
+
 @pytest.mark.parametrize("content", ["nan", "1e999", "", "pass"])
 def test_a_verifier_that_writes_no_number_is_a_verifier_error(bench, name, task, result_of, content):
     (task / "tests" / "test.sh").write_text(f"#!/bin/sh\nprintf '%s' '{content}' > /logs/verifier/reward.txt\n")

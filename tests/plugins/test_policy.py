@@ -77,6 +77,8 @@ def test_an_allow_list_lets_those_through(fake_bench):
 def test_a_block_that_matches_nothing_is_pointed_out(fake_bench):
     ran = fake_bench("-p", "no:mlti", "use", "agent", fakes=FAKES)
     assert ran.code == 0 and ran.err == "warning: -p no:mlti matches no installed plugin.\n"
+    ran = fake_bench("use", "agent", fakes=FAKES, env={"BENCHFLOW_PLUGINS": "fake-command,mlti"})
+    assert ran.code == 0 and ran.err == "warning: BENCHFLOW_PLUGINS=mlti matches no installed plugin.\n"
 
 
 @pytest.mark.parametrize("value", ["multi", "no:", ""])
