@@ -19,13 +19,19 @@ NEXT_DEBIAN = "trixie"
 PYTHON = "3.12"
 
 
+def _interpreter() -> str:
+    """Where the machine has one; else uv is asked to get it."""
+    found = sorted(Path.home().glob(f".pyenv/versions/{PYTHON}.*/bin/python"))
+    return str(found[-1]) if found else PYTHON
+
+
 def environment(package: str) -> Path:
     """The `bin` folder of a virtual environment that holds the package."""
     folder = CACHE / package
     if not (folder / "ready").exists():
         uv = Path(sys.executable).with_name("uv")
         python = str(folder / "bin" / "python")
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", PYTHON, folder], check=True)
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", _interpreter(), folder], check=True)
         subprocess.run([uv, "pip", "install", "--quiet", "--python", python, package], check=True)
         (folder / "ready").touch()
     return folder / "bin"

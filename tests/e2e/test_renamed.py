@@ -43,7 +43,8 @@ def test_the_suite_passes_with_every_plugin_renamed(tmp_path):
     assert rename(source / "pyproject.toml") >= 1
     venv = tmp_path / "venv"
     subprocess.run([uv, "venv", "-q", "--python", sys.executable, venv], check=True)
-    install = [uv, "pip", "install", "-q", "--python", venv / "bin/python", "-c", ROOT / "constraints.txt"]
+    install = [uv, "pip", "install", "-q", "--compile-bytecode", "-c", ROOT / "constraints.txt"]
+    install += ["--python", venv / "bin/python"]
     # One environment to build in for all of them: this one.
     subprocess.run([*install, "hatchling", "editables"], check=True)
     wanted = [f"{source}[testing]", str(source / "bundle"), *map(str, packages)]

@@ -54,7 +54,8 @@ def site(tmp_path_factory) -> Path:
             uv("build", "--wheel", "--out-dir", wheels, package, cwd=folder)
     others = [folder / "packages" / f"benchflow-{kind}-fresh" for kind in GROUPS if kind not in TESTED]
     uv("venv", "--python", sys.executable, folder / "venv", cwd=folder)
-    install = ["pip", "install", "--python", folder / "venv" / "bin" / "python", "-c", ROOT / "constraints.txt"]
+    install = ["pip", "install", "--compile-bytecode", "-c", ROOT / "constraints.txt"]
+    install += ["--python", folder / "venv" / "bin" / "python"]
     tools = ["pytest", "pytest-asyncio", "pytest-xdist"]
     uv(*install, *tools, *sorted(wheels.glob("*.whl")), *others, cwd=folder)
     return folder
