@@ -1,6 +1,6 @@
 # make demo   set up .venv with the core and the default plugins, then run the main job
 # make dev    every other package of the workspace and the development tools
-# make test   make dev, then all tests
+# make test   make dev, then all tests, three at a time     make test-whole   also what another cloud's suite has shown already
 # make lint   ruff and mypy     make docs   build the site     make generated   refresh generated docs     make perf   benchmarks
 
 PYTHON ?= python3
@@ -18,7 +18,11 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # What is installed in place has no byte code of its own, and where Python may write none every start would compile anew.
 COMPILE := $(BIN)/python -m compileall -q -x /templates/ benchflow_core bundle/benchflow $(wildcard plugins/*/*/benchflow_*)
 
-.PHONY: demo dev test lint docs generated perf constraints clean
+# What shares an engine, a proxy or a browser stays with one worker. The end-to-end suite runs once, with every plugin
+# under another name (tests/e2e/test_renamed.py). What PYTEST_ARGS says again, it says last.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
+
+.PHONY: demo dev test test-whole lint docs generated perf constraints clean
 
 demo: $(VENV)/.default
 	@$(COMPILE)
@@ -46,7 +50,10 @@ dev: $(VENV)/.dev
 	@$(COMPILE)
 
 test: dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) -m "not renamed_too and not whole" $(PYTEST_ARGS)
+
+test-whole: dev
+	$(PYTEST) -m "not renamed_too" $(PYTEST_ARGS)
 
 lint: dev
 	$(BIN)/ruff check .
