@@ -30,6 +30,11 @@ def workers_of(pid):
     return [int(c) for c in children if b"benchflow_core.worker" in Path(f"/proc/{c}/cmdline").read_bytes()]
 
 
+def sleeping(marker):
+    """Agents at work. The job itself has the marker among its arguments, and so has a worker that is about to begin."""
+    return len(host_processes(f"sleep\0{marker}"))
+
+
 def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -81,7 +86,7 @@ def test_models_observers_and_budgets_work_through_workers(bench, examples, some
 
 def test_rollouts_of_a_killed_worker_are_tried_again(slow_job, tmp_path):
     process, marker = slow_job("--trials", "2", "-c", "2", "--executor-option", "workers=1")
-    wait_for(lambda: len(host_processes(marker)) >= 2)
+    wait_for(lambda: sleeping(marker) == 2)
     (worker,) = workers_of(process.pid)
     os.kill(worker, signal.SIGKILL)
     assert process.wait(120) == 0
@@ -95,7 +100,7 @@ def test_rollouts_of_a_killed_worker_are_tried_again(slow_job, tmp_path):
 
 def test_workers_of_a_killed_job_end_and_the_job_can_be_resumed(slow_job, bench, tmp_path, env):
     process, marker = slow_job("--trials", "2", "-c", "2")
-    wait_for(lambda: len(host_processes(marker)) >= 2)
+    wait_for(lambda: sleeping(marker) == 2)
     workers = workers_of(process.pid)
     process.kill()
     process.wait()
