@@ -8,12 +8,14 @@ from typing import Any
 from benchflow_core import __version__
 
 _HOME = {
+    "benchflow.agents": "get_agent list_agents",
     "benchflow.runtime": "Agent Environment Runtime RuntimeConfig RuntimeResult run",
     "benchflow.sdk": "SDK",
+    "benchflow.task_runtime": "BashToolResult TaskRuntime TaskRuntimeConfig TaskRuntimeResult",
     "benchflow_core.drive.scenes": "Role Scene Turn compile_scenes_to_steps",
     "benchflow_core.drive.users": "BaseUser FunctionUser PassthroughUser RoundResult",
     "benchflow_core.drive.model_user": "ModelUser",
-    "benchflow_core.rollout": "Rollout RolloutConfig RolloutResult",
+    "benchflow_core.rollout": "Host Rollout RolloutConfig RolloutResult",
     "benchflow_core.evaluation": "Evaluation EvaluationConfig EvaluationResult RetryConfig",
     "benchflow_core.evaluation.matrix": "Choice Matrix",
     "benchflow_core.evaluation.metrics": "BenchmarkMetrics collect_metrics",

@@ -194,3 +194,44 @@ async def test_the_sdk_without_an_agent_asks_for_the_default_ones_key(name, task
         monkeypatch.delenv(key, raising=False)
     with pytest.raises(ConfigurationError, match=r"no agent was named, and '.*' cannot be taken: no credential"):
         await bf.SDK().run(task_path=task, environment=name("local"))
+
+
+async def test_a_task_without_an_agent(name, task, tmp_path):
+    import benchflow as bf
+
+    from benchflow_core.errors import SandboxLost
+
+    where = {"sandbox": name("local"), "agent": name("nop"), "jobs_dir": tmp_path / "jobs"}
+    async with await bf.TaskRuntime.create(task, **where) as runtime:
+        assert runtime.instruction == runtime.rollout.plan.task.instruction
+        assert (await runtime.verify()).rewards == {"reward": 0.0}
+        seen = await runtime.bash("cat name.txt; echo oops >&2; exit 3")
+        assert (seen.exit_code, seen.stderr, seen.output) == (3, "oops\n", seen.stdout + "oops\n")
+        assert (await runtime.bash("sleep 100", timeout=0.2)).timed_out
+        await runtime.bash('echo "Hello, $(cat name.txt)!" >hello.txt')
+        assert (await runtime.verify()).rewards == {"reward": 1.0}
+        box = runtime.sandbox
+    result = runtime.rollout.result
+    assert (result.outcome, result.n_tool_calls, result.error) == ("passed", 3, None)
+    assert [row["reward"] for row in bf.results(runtime.rollout.dir.parent)] == [1.0]
+    with pytest.raises(SandboxLost):
+        await box.exec(("true",))
+
+
+async def test_what_a_task_runtime_cannot_do_is_said_and_leaves_nothing(name, examples, task, tmp_path):
+    import benchflow as bf
+
+    where = {"sandbox": name("local"), "agent": name("nop"), "jobs_dir": tmp_path / "jobs"}
+    with pytest.raises(bf.BenchflowError, match="has several steps"):
+        await bf.TaskRuntime.create(examples / "two-step-notes", **where)
+    with pytest.raises(bf.BenchflowError, match="does not exist"):
+        await bf.TaskRuntime.create(task, uploads={"/no/such/file": "/app/x"}, **where)
+    [kept] = bf.results(next((tmp_path / "jobs").iterdir()))
+    assert kept.get("reward") is None and "does not exist" in kept["error"]
+
+
+def test_agents_by_name(name):
+    import benchflow as bf
+
+    assert name("oracle") in bf.list_agents()
+    assert bf.get_agent(name("oracle")).summary
