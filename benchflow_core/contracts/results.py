@@ -62,8 +62,8 @@ class ResultsReader(Protocol):
     def live(self, folder: Path) -> Mapping[str, Any]:
         """What a running job does at this moment; empty where nothing runs."""
 
-    def compare(self, jobs: Sequence[Path], metric: str = "pass") -> list[dict[str, Any]]:
-        """Each of the others against the first, paired by task; of one job, its arms."""
+    def compare(self, jobs: Sequence[Path | str], metric: str = "pass") -> list[dict[str, Any]]:
+        """Each of the others against the first, paired by task; of one job, its arms. `JOB:ARM` is one arm of a job."""
 
     def panels(self, record: RolloutRecord | JobResults) -> list[OwnedPanel]:
         """What installed exporters and observers add to the page; one that fails adds a panel that says so."""

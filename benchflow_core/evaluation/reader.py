@@ -64,7 +64,7 @@ class Reader:
     def live(self, folder: Path) -> Mapping[str, Any]:
         return _object(folder / LIVE)
 
-    def compare(self, jobs: Sequence[Path], metric: str = "pass") -> list[dict[str, Any]]:
+    def compare(self, jobs: Sequence[Path | str], metric: str = "pass") -> list[dict[str, Any]]:
         from benchflow_core.evaluation.compare import compare, load_sides
 
         return [one.to_json() for one in compare(load_sides([str(job) for job in jobs]), metric=metric)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,12 +17,14 @@ Sides = Mapping[str, tuple[Path, JobResults]]
 
 
 def compare_document(reader: ResultsReader, jobs: Sides) -> dict[str, Any]:
-    """Of one job: its arms with each other."""
+    """Of one job, its arms with each other; of several, each arm of each with the first."""
     sides = _sides(jobs)
     comparisons: list[dict[str, Any]] = []
     problem = None
     try:
-        comparisons = reader.compare([path for path, _ in jobs.values()])
+        comparisons = reader.compare(
+            [side["what"] for side in sides] if len(jobs) > 1 else [path for path, _ in jobs.values()]
+        )
     except BenchflowError as error:
         problem = str(error)
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -45,14 +47,20 @@ def compare_document(reader: ResultsReader, jobs: Sides) -> dict[str, Any]:
 
 
 def _sides(jobs: Sides) -> list[dict[str, Any]]:
-    if len(jobs) > 1:
-        return [_side(jid, job.name, job.rows, job.summary) for jid, (_, job) in jobs.items()]
-    [(jid, (_, job))] = jobs.items()
+    return [side for jid, (path, job) in jobs.items() for side in _arms(jid, path, job, alone=len(jobs) == 1)]
+
+
+def _arms(jid: str, path: Path, job: JobResults, *, alone: bool) -> Iterator[dict[str, Any]]:
     arms: dict[str, list[Mapping[str, Any]]] = {}
     for row in job.rows:
         arms.setdefault(str(row.get("side") or ""), []).append(row)
+    if not alone and len(arms) < 2:
+        yield {"what": str(path), **_side(jid, job.name, job.rows, job.summary)}
+        return
     summaries = job.summary.get("arms") or {}
-    return [_side(jid, name, rows, summaries.get(name) or {}) for name, rows in sorted(arms.items())]
+    for arm, rows in sorted(arms.items()):
+        name = arm if alone else f"{job.name}:{arm}"
+        yield {"what": f"{path}:{arm}", **_side(jid, name, rows, summaries.get(arm) or {})}
 
 
 def _side(jid: str, name: str, rows: Sequence[Mapping[str, Any]], summary: Mapping[str, Any]) -> dict[str, Any]:

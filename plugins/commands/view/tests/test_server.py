@@ -137,6 +137,28 @@ def test_a_link_in_a_rollout_is_not_followed(view_env, tmp_path):
         one.close()
 
 
+def test_jobs_of_several_arms_are_compared_arm_by_arm(view_env, tmp_path):
+    from .conftest import Viewer
+
+    for job, arm, reward in (("one", "a", 0.0), ("one", "b", 1.0), ("two", "a", 1.0), ("two", "b", 1.0)):
+        for task in ("alpha", "beta"):
+            make_rollout(tmp_path / job, f"{task}__{arm}0000001", TALK, arm=arm, rewards={"reward": reward})
+    make_rollout(tmp_path / "plain", "alpha__00000001", TALK)
+    viewer = Viewer([], [tmp_path], view_env)
+    try:
+        several = json.loads(ask(viewer, "data/compare/one+two+plain.json")[1])
+        alone = json.loads(ask(viewer, "data/compare/one.json")[1])
+    finally:
+        viewer.close()
+    sides = [(side["name"], side["score"]) for side in several["sides"]]
+    assert sides == [("one:a", 0.0), ("one:b", 1.0), ("two:a", 1.0), ("two:b", 1.0), ("plain", 1.0)]
+    assert several["problem"] is None
+    named = [(c["base"], c["other"], c["difference"]) for c in several["comparisons"]]
+    assert named == [("one:a", other, 1.0) for other in ("one:b", "two:a", "two:b", "plain")]
+    assert several["tasks"][0]["change"] == "flipped"
+    assert [(c["base"], c["other"]) for c in alone["comparisons"]] == [("a", "b")]
+
+
 def test_every_answer_is_json_and_compressed_where_asked(served):
     answer, _ = ask(served, "data/job/before.json", headers={"Accept-Encoding": "gzip"})
     assert (
