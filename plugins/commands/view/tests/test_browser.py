@@ -77,6 +77,20 @@ def test_a_link_leads_to_a_step_and_its_json(watched, shared_viewer):
     assert json.loads(page.inner_text("#drawer pre"))["text"] == "All done."
 
 
+def test_find_looks_through_what_the_page_cut_off(watched, viewer, tmp_path):
+    at = [event["kind"] for event in TALK].index("agent_message_chunk")
+    long = {**TALK[at], "data": {"content": {"type": "text", "text": "x " * 5000 + "needle in the hay"}}}
+    make_rollout(tmp_path / "j", "t__00000001", [*TALK[:at], long, *TALK[at + 1 :]])
+    page = watched().open(f"{viewer(tmp_path / 'j').url}#/rollout/j/t__00000001", ".feed .step")
+    assert "needle" not in page.inner_text(".feed")
+    page.fill("#find", "NEEDLE in")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".filters >> text=/step \\d/")
+    page.fill("#find", "no such word")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".filters >> text=not found")
+
+
 def test_the_table_sorts_and_filters_and_keeps_it_in_the_address(watched, shared_viewer):
     page = watched().open(f"{shared_viewer.url}#/job/before", ".rows .tr")
     page.fill("#filter", "beta")

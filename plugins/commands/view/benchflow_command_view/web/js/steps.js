@@ -111,10 +111,21 @@ class StepsView {
       const steps = entry.steps || (await entry.promise);
       if (this.search !== search) return null;
       const ordered = down ? steps : [...steps].reverse();
-      const hit = ordered.find((step) => (n > 0 || (down ? step.n > this.current : step.n < this.current)) && wordsOf(step).toLowerCase().includes(wanted));
-      if (hit) { await this.goTo(hit.n, { focus: false }); return hit.n; }
+      for (const step of ordered) {
+        if (n === 0 && (down ? step.n <= this.current : step.n >= this.current)) continue;
+        const hit = await this.holds(step, wanted);
+        if (this.search !== search) return null;
+        if (hit) { await this.goTo(step.n, { focus: false }); return step.n; }
+      }
     }
     return null;
+  }
+
+  // What the page cut off is looked through too; an export has only what it shows.
+  async holds(step, wanted) {
+    if (wordsOf(step).toLowerCase().includes(wanted)) return true;
+    const whole = step.cut && (await get(`step/${this.where}/${step.n}`).catch(() => null));
+    return Boolean(whole) && wordsOf(whole).toLowerCase().includes(wanted);
   }
 
   // The log grew, or steps from `low` on changed.
