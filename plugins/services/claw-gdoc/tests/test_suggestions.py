@@ -7,19 +7,10 @@ from benchflow_claw_kit.effects import shows
 from benchflow_claw_kit.testing import google_client, running
 from googleapiclient.errors import HttpError
 
-from .conftest import MODULE, text_of
+from .conftest import MODULE, WITH, span, text_of
 
 pytestmark = pytest.mark.xdist_group("claw-gdoc-structure")
 SUGGEST = {"writeMode": "SUGGEST"}
-WITH = {
-    "commentsViewMode": "COMMENTS_VIEW_MODE_INCLUDED",
-    "suggestionsViewMode": "SUGGESTIONS_INLINE",
-    "includeTabsContent": True,
-}
-
-
-def span(low, high):
-    return {"range": {"startIndex": low, "endIndex": high}}
 
 
 def put(index, text):

@@ -97,29 +97,27 @@ def _settle(draft: Draft, suggestion: str, accept: bool) -> None:
             settle(content, suggestion, accept, Place(tab, segment_id, 0, 0).delete)
 
 
-def _close(draft: Draft, thread: Element, action: str) -> None:
-    thread["status"] = _STATUS[action]
+def _close(draft: Draft, thread: Element, action: str) -> Reply:
+    suggestion, status = thread["suggestionId"], _STATUS[action]
+    _settle(draft, suggestion, action == "ACCEPT")
+    thread["status"] = status
     thread["replies"].append(_post(draft, {"suggestionAction": action}))
+    draft.settled[f"{status.lower()}SuggestionIds"] = [suggestion]
+    return None
 
 
 @handles("acceptSuggestion")
 def accept(draft: Draft, request: Fields) -> Reply:
     thread = _open(draft, request)
     _may(draft.editor)
-    _settle(draft, thread["suggestionId"], True)
-    _close(draft, thread, "ACCEPT")
-    draft.settled["acceptedSuggestionIds"] = [thread["suggestionId"]]
-    return None
+    return _close(draft, thread, "ACCEPT")
 
 
 @handles("rejectSuggestion")
 def reject(draft: Draft, request: Fields) -> Reply:
     thread = _open(draft, request)
     _may(draft.editor or thread["headPost"].get("user") == draft.user)
-    _settle(draft, thread["suggestionId"], False)
-    _close(draft, thread, "REJECT")
-    draft.settled["rejectedSuggestionIds"] = [thread["suggestionId"]]
-    return None
+    return _close(draft, thread, "REJECT")
 
 
 @handles("deleteSuggestion")
