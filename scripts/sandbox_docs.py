@@ -24,6 +24,7 @@ WORDS: Mapping[Capability, str] = {
     Capability.SNAPSHOT: "snapshots: `fresh` verification, kept states, branches",
     Capability.RESTORE: "a running box put back to a snapshot",
     Capability.CHANGES: "a list of what changed, and undoing parts of it",
+    Capability.CHANGES_CARRIED: "branches verified against the task's image, not against the branch's state",
     Capability.PORTS: "servers in the box reached from outside",
     Capability.ACCESS_VIEW: "paths hidden or read-only for one process",
     Capability.NETWORK_PUBLIC: "the internet",

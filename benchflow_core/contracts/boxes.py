@@ -110,6 +110,9 @@ class StartRequest:
     revert: tuple[str, ...] = ()
     """Paths put back to what the image had, or removed where it had nothing, before any process of the box runs.
     Needs `Capability.CHANGES`; only for a box that starts from a snapshot."""
+    carry_changes: bool = False
+    """Of a box that starts from a snapshot: what the snapshot changed counts as changed in this box. Its own snapshots
+    list that too, and undoing goes back to what the snapshot was taken against. Needs `Capability.CHANGES_CARRIED`."""
     access_views: bool = True
     """May its processes be given an `AccessView`? Where they will not be, a sandbox need not open anything for it."""
 
@@ -184,7 +187,8 @@ class Snapshot:
     name: str
     image: ImageRef
     changes: tuple[Change, ...] | None = None
-    """Against the image the box was started from, read off the captured state itself. Sorted by path."""
+    """Against the image the box was started from, read off the captured state itself. Sorted by path. See also
+    `StartRequest.carry_changes`."""
     size_bytes: int | None = None
 
 

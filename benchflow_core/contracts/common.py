@@ -28,6 +28,8 @@ class Capability(StrEnum):
     """`Sandbox.restore` puts a running box back to a snapshot."""
     CHANGES = "changes"
     """`Snapshot.changes` lists what differs from the image, and `StartRequest.revert` undoes chosen paths."""
+    CHANGES_CARRIED = "changes-carried"
+    """`StartRequest.carry_changes`: a box on a snapshot has the image below as its image."""
     PORTS = "ports"
     """`Sandbox.listening` and `Sandbox.dial` reach servers inside the box."""
     ACCESS_VIEW = "access-view"

@@ -191,7 +191,8 @@ async def _child(
         await child.gather()
         if child.result.rewards is None and config.verify:
             await child.verify()
-        child.result.findings.append({"code": "branch-origin", "path": "/", "action": "noted", "why": _WHY})
+        if origin.snapshot is not None and Capability.CHANGES_CARRIED not in origin.plan.capabilities:
+            child.result.findings.append({"code": "branch-origin", "path": "/", "action": "noted", "why": _WHY})
     except BenchflowError as error:
         child.fail(error)
     finally:
@@ -204,7 +205,9 @@ async def _start(child: Rollout, origin: Origin) -> None:
     if origin.snapshot is None:
         await child.start()
         return
-    box = await origin.provider.start(origin.snapshot.image, prepare.start_request(child))
+    carry = Capability.CHANGES_CARRIED in origin.plan.capabilities
+    request = replace(prepare.start_request(child), carry_changes=carry)
+    box = await origin.provider.start(origin.snapshot.image, request)
     child.adopt(origin.provider, origin.image, box, origin.workdir)
     await child.worlds.provision()
 

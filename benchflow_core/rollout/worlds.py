@@ -123,8 +123,14 @@ class RolloutWorld:
                 rollout.notice(f"{name} is not given to the environment: add --allow-env {name} for that.")
         env = {name: rollout.host_vars[name] for name in asked if name in rollout.host_vars}
         selection = declared.task_selection
-        if selection.mechanism == "env_var" and selection.inject_into == "entrypoint":
+        if selection.mechanism != "env_var" or selection.inject_into != "entrypoint":
+            return env
+        if not plan.persistent:
             env[selection.key] = rollout.plan.task.path.name
+        elif selection.model_fields_set:
+            rollout.notice(
+                f'one world serves all tasks, so {selection.key} is not set there: inject_into = "exec" works.'
+            )
         return env
 
     def agent_env(self) -> dict[str, str]:

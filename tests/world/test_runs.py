@@ -193,3 +193,17 @@ async def test_a_persistent_world_is_one_for_all_rollouts(task, run):
         assert result.rewards == {"reward": 1.0}, result.error
         assert (result.rollout_dir / "verifier" / "test-stdout.txt").read_text().strip() == seen
     assert result.world["isolation"] == "persistent"
+
+
+async def test_a_persistent_world_is_not_told_one_task_of_many(task, run):
+    """It would be the first one's name for all of them."""
+    tests = "#!/bin/sh\ncat /app/worlds\necho 1 > /logs/verifier/reward.txt\n"
+    folder = task(f"{GET} http://localhost:9700/env > /app/worlds", tests, manifest='isolation = "persistent"')
+    path = folder / "environment" / "environment.toml"
+    text = path.read_text().replace('mechanism = "image"', 'key = "KV_TASK"')
+    shows = text.replace("kvd --db /data/kv.db --port 9700", SHOWS)
+    path.write_text(shows.replace("port = 9700", 'port = 9700\nhealth_path = "/"'))
+    result = await run(folder)
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert "KV_TASK" not in (result.rollout_dir / "verifier" / "test-stdout.txt").read_text()
+    assert any("KV_TASK is not set there" in line for line in result.notices)

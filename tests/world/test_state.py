@@ -132,6 +132,30 @@ async def test_a_branch_has_a_reward_for_each_child_and_their_mean(task, opened,
     assert sorted(row["id"] for row in changes["added"]) == ["answer", "before"], "counted from the parent's beginning"
 
 
+async def test_what_was_tampered_with_before_a_branch_is_put_back_for_the_verifier(task, opened):
+    """However many snapshots lie between the image and the box that is verified."""
+    tests = "#!/bin/sh\n[ $(cat /app/answer) = 42 ]\necho $((! $?)) >/logs/verifier/reward.txt\n"
+    one = await opened(task(tests=tests, manifest=None))
+    fake = "printf '#!/bin/sh\\necho 42\\n' >/usr/bin/cat; printf 41 >/app/answer; cat /app/answer"
+    assert (await one.sandbox.exec(("sh", "-c", fake))).stdout == b"42\n"
+    below = []
+
+    async def child(rollout, number):
+        await rollout.sandbox.exec(("sh", "-c", "echo 1 >>/usr/bin/cmp"))
+        if number:
+            below.append(await rollout.branch(1, grandchild))
+
+    async def grandchild(rollout, number):
+        await rollout.sandbox.exec(("rm", "/usr/bin/diff"))
+
+    found = await one.branch(2, child)
+    assert found.rewards == [0.0, 0.0] and below[0].rewards == [0.0]
+    for result, paths in ((found.children[0], {"cat", "cmp"}), (below[0].children[0], {"cat", "cmp", "diff"})):
+        put_back = {row["path"] for row in result.findings if row["action"] == "put-back"}
+        assert {f"/usr/bin/{name}" for name in paths} <= put_back
+        assert "branch-origin" not in {row["code"] for row in result.findings}
+
+
 async def test_what_cannot_be_branched_is_refused(task, opened):
     one = await opened(task())
     with pytest.raises(ConfigurationError, match="at least one"):

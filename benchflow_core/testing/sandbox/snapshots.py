@@ -178,6 +178,45 @@ class SnapshotTests(SandboxSuite):
         plain = await bench.start(snapshot.image)
         assert await ok(plain, 'cat "$1/added"', folder) == "n\n", "the snapshot itself keeps them"
 
+    @needs("changes", "changes-carried", "snapshot")
+    async def test_carried_changes_are_against_the_image_below(self, bench: Bench) -> None:
+        """A box goes on from a snapshot of a snapshot: whatever was changed when, the image is what it is against."""
+        box = await bench.start()
+        first, second, third, untouched = paths = await _own_files(box)
+        folder = await bench.scratch(box)
+        look = '[ ! -L "$1" ] && ls -ld "$1" | cut -c1-10; cksum <"$1"'
+        before = [await ok(box, look, p) for p in paths]
+        await ok(
+            box, 'echo 1 >>"$1"; rm "$2"; cd "$3"; echo 1 >early; mkdir -p deep/er; : >deep/er/file', *paths[:2], folder
+        )
+        parent = await box.snapshot("kit-parent")
+        child = await bench.start(parent.image, carry_changes=True)
+        same = {change.path for change in (await child.snapshot("kit-same")).changes or ()}
+        assert {change.path for change in parent.changes or ()} <= same, "nothing is forgotten"
+        assert not same & {third, untouched}
+        await ok(
+            child, 'echo 2 >>"$1"; mkdir "$2"; echo 2 >"$2/x"; chmod 751 "$3"; rm -r "$4/deep"', *paths[:3], folder
+        )
+        middle = await child.snapshot("kit-child")
+        grandchild = await bench.start(middle.image, carry_changes=True)
+        await ok(grandchild, 'echo 3 >"$1/late"', folder)
+        last = await grandchild.snapshot("kit-grandchild")
+        found = {c.path: (c.kind, c.type) for c in last.changes or ()}
+        assert (found[first], found[second], found[third]) == (
+            ("modified", "file"),
+            ("modified", "dir"),
+            ("modified", "file"),
+        )
+        assert found[f"{folder}/early"] == found[f"{folder}/late"] == ("added", "file")
+        assert untouched not in found and f"{folder}/deep" not in found
+        revert = (first, second, third, f"{folder}/early", f"{folder}/late")
+        copy = await bench.start(last.image, revert=revert)
+        assert [await ok(copy, look, p) for p in paths] == before
+        assert await ok(copy, 'ls -A "$1"', folder) == ""
+        plain = await bench.start(last.image)
+        anew = {change.path for change in (await plain.snapshot("kit-plain")).changes or ()}
+        assert not anew & found.keys(), "who does not ask for it starts anew"
+
     @needs("changes", "snapshot")
     async def test_hostile_changes_are_reported_and_reverted(self, bench: Bench) -> None:
         """A file became a folder, a folder a link: the paths of the image come back, and nothing is written through."""

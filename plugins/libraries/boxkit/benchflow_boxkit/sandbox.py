@@ -132,7 +132,8 @@ class BoxSandbox(Box):
         found = self._tools.indexes.find(str(self._image.meta["index"]))
         if found is None:
             raise InfrastructureError("What the image had is not known any more: the cache was removed.")
-        return await self._tools.snapshots.take(self._channel, self._image, found[1], name, keep=keep)
+        snapshots, carry = self._tools.snapshots, self._request.carry_changes
+        return await snapshots.take(self._channel, self._image, found[1], name, keep=keep, carry=carry)
 
     async def set_network(self, policy: NetworkPolicy) -> None:
         await self._live()

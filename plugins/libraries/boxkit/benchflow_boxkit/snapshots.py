@@ -32,6 +32,8 @@ _DELTA: Final = "boxkit-delta"
 _ROWS: Final = "rows"
 _BASE: Final = "base"
 """Rows of the snapshot that the box itself was started from."""
+_CHANGED: Final = "changed"
+"""Paths."""
 
 
 def _kept_folder(vendor: str) -> Path:
@@ -93,13 +95,16 @@ class Snapshots:
 
     # --- taking ----------------------------------------------------------------------------------------------------
 
-    async def take(self, channel: Channel, image: ImageRef, index: Path, name: str, *, keep: bool) -> Snapshot:
+    async def take(
+        self, channel: Channel, image: ImageRef, index: Path, name: str, *, keep: bool, carry: bool = False
+    ) -> Snapshot:
+        """`carry`: where the box itself is on a snapshot, against what that one was taken against."""
         parent = _kept_folder(self._vendor) if keep else self._folder
         folder = parent / f"{secrets.token_hex(8)}"
         folder.mkdir(parents=True)
         try:
             rows = await self._rows(channel, index, folder / _ROWS)
-            changes = await asyncio.to_thread(self._changes, image, folder, rows)
+            changes = await asyncio.to_thread(self._changes, image, folder, rows, carry)
         except BaseException:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
@@ -137,13 +142,17 @@ class Snapshots:
             raise SandboxLost("The box was lost while its files were captured.")
         return taking
 
-    def _changes(self, image: ImageRef, folder: Path, rows: list[list[Any]]) -> list[Change]:
+    def _changes(self, image: ImageRef, folder: Path, rows: list[list[Any]], carry: bool) -> list[Change]:
         """Against what the box was started from, which may itself be a snapshot."""
         before: dict[str, list[Any]] = {}
+        carried: frozenset[str] = frozenset()
         if image.meta.get(_DELTA):
-            earlier = Path(str(image.meta[_DELTA]), _ROWS)
-            os.link(earlier, folder / _BASE)
-            before = {row[1]: row for row, _ in _read(earlier)}
+            on = Path(str(image.meta[_DELTA]))
+            earlier = on / (_BASE if carry else _ROWS)
+            carried = frozenset(json.loads((on / _CHANGED).read_text())) if carry else carried
+            if earlier.is_file():
+                os.link(earlier, folder / _BASE)
+                before = {row[1]: row for row, _ in _read(earlier)}
         found = {}
         for row in rows:
             kind, path, (known, recent) = row[0], row[1], row[6]
@@ -152,12 +161,13 @@ class Snapshots:
             if kind == "gone":
                 if there:
                     found[path] = Change(path, "deleted", was=_was(earlier_row))
-            elif recent:
+            elif recent or path in carried:
                 found[path] = _change(row, there, _was(earlier_row))
         now = {row[1] for row in rows}
         for path, row in before.items():
             if path not in now and row[0] != "gone":
                 found[path] = Change(path, "deleted", was=_was(row))
+        _write(folder / _CHANGED, json.dumps(sorted(found)).encode())
         return [found[path] for path in sorted(found)]
 
     # --- putting ---------------------------------------------------------------------------------------------------

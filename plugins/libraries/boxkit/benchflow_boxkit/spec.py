@@ -25,6 +25,7 @@ CAPABILITIES: Final = frozenset(
         Capability.SNAPSHOT,
         Capability.RESTORE,
         Capability.CHANGES,
+        Capability.CHANGES_CARRIED,
         Capability.PORTS,
         Capability.NETWORK_PUBLIC,
         Capability.NETWORK_NONE,

@@ -104,7 +104,8 @@ class DockerSandbox(Box):
 
     async def _capture(self, name: str, keep: bool) -> Snapshot:
         assert self._container is not None
-        return await self._snapshots.take(self._container, self._image, name, keep=keep)
+        carry = self._request.carry_changes
+        return await self._snapshots.take(self._container, self._image, name, keep=keep, carry=carry)
 
     async def set_network(self, policy: NetworkPolicy) -> None:
         container = await self._here()

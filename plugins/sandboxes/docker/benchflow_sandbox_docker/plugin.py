@@ -28,6 +28,7 @@ _CAPABILITIES = frozenset(
         Capability.SNAPSHOT_COMPOSE,
         Capability.RESTORE,
         Capability.CHANGES,
+        Capability.CHANGES_CARRIED,
         Capability.PORTS,
         Capability.NETWORK_PUBLIC,
         Capability.NETWORK_NONE,

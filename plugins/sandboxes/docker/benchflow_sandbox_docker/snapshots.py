@@ -75,9 +75,12 @@ class Snapshots:
 
     # --- capturing -------------------------------------------------------------------------------------------------
 
-    async def take(self, box: Container, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
+    async def take(self, box: Container, image: ImageRef, name: str, *, keep: bool, carry: bool = False) -> Snapshot:
+        """`carry`: where the box itself is on a snapshot, against what that one was taken against."""
         source = str(image.meta["image"])
-        index = self.index(source)
+        carry = carry and "origin" in image.meta
+        origin = str(image.meta["origin"]) if carry else source
+        index = self.index(origin)
         tmpfs = [*map(str, image.meta.get("tmpfs") or ())]
         volumes = [*map(str, image.meta.get("volumes") or ()), *tmpfs]
         tag = secrets.token_hex(8)
@@ -96,6 +99,7 @@ class Snapshots:
                 self._engine.commit(box.id, _REPOSITORY, tag, marks),
             )
             found = _together(changed, json.loads(touched), await index)
+            found |= _earlier(image.meta["changed"] if carry else (), found, await index)
             rows = await self._rows(box, image, found, await index, volumes, tmpfs)
             rows = sorted([*rows, *await _engine_rows(box, packed["files"])], key=lambda row: row.path)
         except OSError as error:
@@ -110,7 +114,8 @@ class Snapshots:
             meta={
                 **image.meta,
                 "image": identity,
-                "origin": source,
+                "origin": origin,
+                "changed": [[row.path, row.kind == "deleted"] for row in rows],
                 "packed": packed["packed"],
                 "entrypoint": [],
                 "own_accounts": any(map(_holds_up_the_engine, rows)),
@@ -152,7 +157,7 @@ class Snapshots:
                 kinds |= {p: _DELETED for p in index if p.startswith(below) and p not in kinds}
         looked = dict(zip(kinds, (await box.channel.call("look", paths=list(kinds)))["rows"], strict=True))
         replaced = [path for path, kind in kinds.items() if kind == _DELETED and looked[path] is not None]
-        gone = _children(index, replaced)
+        gone = _below(index, replaced)
         extra = [path for path in gone if path not in kinds]
         looked |= dict(zip(extra, (await box.channel.call("look", paths=extra))["rows"], strict=True))
         rows = [row for path in looked if (row := _row(path, looked[path], index.get(path))) is not None]
@@ -224,6 +229,12 @@ def _together(changed: list[dict[str, Any]], touched: list[str], index: Index) -
     return kinds | {str(row["Path"]): int(row["Kind"]) for row in changed}
 
 
+def _earlier(carried: Iterable[Sequence[Any]], found: Mapping[str, int], index: Index) -> dict[str, int]:
+    """What an earlier snapshot changed, to be looked at again: something may have come back in its place since."""
+    kinds = {path: _MODIFIED if path in index else _ADDED for path, _ in carried if path not in found}
+    return kinds | {path: _DELETED for path, deleted in carried if deleted}
+
+
 def _compared(before: bytes, after: bytes) -> list[dict[str, Any]]:
     """What an engine would say."""
     old, new = json.loads(before), json.loads(after)
@@ -258,9 +269,15 @@ def _hidden(path: str, ours: Iterable[str]) -> bool:
 
 
 def _children(index: Index, folders: Iterable[str]) -> list[str]:
-    """What the image has directly in directories that were deleted and made again."""
+    """What the image has directly in these directories."""
     tops = set(folders)
     return [path for path in index if path.rpartition("/")[0] in tops] if tops else []
+
+
+def _below(index: Index, folders: Iterable[str]) -> list[str]:
+    """What the image has in directories that were deleted and made again, however deep."""
+    tops = tuple(f"{folder}/" for folder in folders)
+    return [path for path in index if path.startswith(tops)] if tops else []
 
 
 def _without_marks(rows: list[Change], index: Index) -> list[Change]:

@@ -29,7 +29,10 @@ from benchflow_sandbox_local.helper import wire
 from benchflow_sandbox_local.plainplan import plain_plan
 from benchflow_sandbox_local.plan import Layout, Mounts
 
-__all__ = ["Box", "Engine", "Recipe"]
+__all__ = ["SNAPSHOTS", "Box", "Engine", "Recipe"]
+
+SNAPSHOTS: Final = "snaps/"
+"""How the names of captured layers begin."""
 
 _START_SECONDS: Final = 30.0
 _USUAL: Final[dict[str, Any]] = {"own_network": True, "proxy_port": None, "cgroups": [], "hostname": "box"}
@@ -48,6 +51,10 @@ class Recipe:
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Recipe:
         return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})))
+
+    @property
+    def on_snapshot(self) -> bool:
+        return bool(self.layers) and self.layers[0].startswith(SNAPSHOTS)
 
     def meta(self) -> dict[str, Any]:
         return {"layers": list(self.layers), "shown": dict(self.shown)}
@@ -178,10 +185,15 @@ class Engine:
         lease: leases.LeaseRequest,
         *,
         revert: Sequence[str] = (),
+        carry: bool = False,
         writable: Mapping[str, str] | None = None,
         **plan: Any,
     ) -> Box:
-        """A new box. `plan` adds to what the helper is told: network, control groups. Leaves nothing when it fails."""
+        """A new box, of which nothing is left when it fails.
+
+        `carry`: the topmost layer is copied, as the box's own changes. `plan` adds to what the helper is told: network,
+        control groups.
+        """
         helper = await self.open()
         missing = [name for name in recipe.layers if name in self._discarding or not (self.state / name).is_dir()]
         if missing:
@@ -199,7 +211,7 @@ class Engine:
                     own, lock = writable or {}, probe.facts(3).landlock
                     settings |= plain_plan(self.state, name, recipe.shown, own, self.python.prefix, landlock=lock)
                 else:
-                    mounts = await self._layers(name, recipe, revert, writable or {})
+                    mounts = await self._layers(name, recipe, revert, carry, writable or {})
                     settings |= {"box": name, "mounts": mounts}
                 await helper.channel.call(
                     "start", [theirs.fileno()], lease=str(path), state=str(self.state), **settings
@@ -224,7 +236,9 @@ class Engine:
             await self.job("discard", paths=[f"boxes/{name}"])
         leases.remove(lease)
 
-    async def _layers(self, box: str, recipe: Recipe, revert: Sequence[str], writable: Mapping[str, str]) -> Mounts:
+    async def _layers(
+        self, box: str, recipe: Recipe, revert: Sequence[str], carry: bool, writable: Mapping[str, str]
+    ) -> Mounts:
         layers = recipe.layers
         if revert:
             own = f"boxes/{box}/s"
@@ -232,6 +246,10 @@ class Engine:
             (self.state / "boxes" / box).mkdir()
             await self.job("revert", source=layers[0], layer=own, mounts=mounts, paths=list(revert))
             layers = (own, *layers[1:])
+        if carry:
+            mounts = self.layout.mounts(layers[1:], recipe.shown, writable)
+            await self.job("carry", box=box, source=layers[0], mounts=mounts)
+            return mounts
         mounts = self.layout.mounts(layers, recipe.shown, writable)
         if self.layout.stage == 2:
             await self.job("seed", box=box, mounts=mounts)

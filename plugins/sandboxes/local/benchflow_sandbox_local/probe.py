@@ -124,6 +124,7 @@ def capabilities() -> frozenset[str]:
         Capability.SNAPSHOT,
         Capability.RESTORE,
         Capability.CHANGES,
+        Capability.CHANGES_CARRIED,
         Capability.PORTS,
         Capability.ACCESS_VIEW,
         Capability.NETWORK_PUBLIC,

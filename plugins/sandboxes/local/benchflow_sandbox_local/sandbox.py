@@ -68,15 +68,20 @@ class LocalSandbox(OneBox):
         group = limits.make(self._engine.hierarchies, request.resources, secrets.token_hex(6))
         own_network = not self._engine.host_network(request.network)
         recipe = Recipe.of(self._image.meta)
+        carry = request.carry_changes and recipe.on_snapshot
         self._box = box = await self._engine.start(
             recipe,
             lease,
             revert=revert,
+            carry=carry,
             writable=self._writable,
             cgroups=group.folders,
             own_network=own_network,
             proxy_port=self._network.wanted_port,
         )
+        if carry:  # the topmost layer is the box's own now
+            below = Recipe(recipe.layers[1:], recipe.shown)
+            self._image = replace(self._image, meta={**self._image.meta, **below.meta()})
         self._channel, self._programs = box.channel, Programs(box.channel, group.oom_kills)
         await self._network.attach(box.channel, box.proxy_port, box.proxy)
         shown = box.users if not self._engine.facts["single_user"] or self._engine.plain else ("root",)

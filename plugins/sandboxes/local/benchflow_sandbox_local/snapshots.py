@@ -8,14 +8,14 @@ from dataclasses import replace
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_local import leases
-from benchflow_sandbox_local.engine import Box, Engine, Recipe
+from benchflow_sandbox_local.engine import SNAPSHOTS, Box, Engine, Recipe
 
 __all__ = ["capture"]
 
 
 async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
     """The box's programs stand still while its files are copied."""
-    layer = f"snaps/{secrets.token_hex(6)}"
+    layer = f"{SNAPSHOTS}{secrets.token_hex(6)}"
     request = leases.LeaseRequest(name, dict(engine.context.labels), kind="image", keep=keep)
     lease = leases.write(layer.rpartition("/")[2], engine.state / layer, request)
     engine.snapshots[layer] = keep
@@ -28,8 +28,7 @@ async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep:
     finally:
         await box.channel.call("thaw")
     recipe = Recipe.of(image.meta)
-    lower = () if engine.layout.stage == 2 else recipe.layers
-    meta = {**image.meta, **Recipe((layer, *lower), recipe.shown).meta()}
+    meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown).meta()}
     captured = replace(image, ref=f"local:{layer}", digest=None, meta=meta)
     changes = tuple(Change(*row) for row in found["changes"])
     return Snapshot(name, captured, changes, int(found["size"]))

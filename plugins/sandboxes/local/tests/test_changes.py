@@ -101,6 +101,8 @@ REVERTS = [
     ("a file below a deleted folder", "rm -r /etc/default", "/etc/default/useradd", "ls /etc/default", "useradd\n"),
     ("a file below a replaced folder", "rm -r /etc/default; mkdir /etc/default; echo >/etc/default/own",
      "/etc/default/useradd", "ls /etc/default", "own\nuseradd\n"),
+    ("a file beside a folder that was made again", "rm -r /etc/apt; mkdir -p /etc/apt/apt.conf.d", "/etc/apt/sources.list.d",
+     "ls /etc/apt; ls /etc/apt/apt.conf.d", "apt.conf.d\nsources.list.d\n"),
     ("a file below what became a link", "rm -r /etc/default; ln -s /app /etc/default", "/etc/default/useradd",
      "ls -l /etc/default | wc -l; ls -A /app", "2\n"),
     ("a folder's mode", "chmod 700 /srv; echo x >/srv/x", "/srv", "stat -c %a /srv; ls /srv", "755\nx\n"),
@@ -131,6 +133,32 @@ async def test_reverting(
     rest = (await again.snapshot("again")).changes
     assert rest == (), "a box on a snapshot has changed nothing yet"
     assert before == {c.path for c in (await box.snapshot("same")).changes}, "the first box is as it was"
+
+
+@pytest.mark.parametrize("stage", ["1", "2"])
+async def test_what_an_image_holds_comes_back_to_a_box_that_goes_on(
+    open_provider: Any, stage: str, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM x\nRUN echo built >/etc/own; mkdir -p /srv/a/b; echo deep >/srv/a/b/c\n")
+    provider = open_provider(stage=stage)
+    request = ImageRequest(dockerfile=tmp_path / "Dockerfile", context=tmp_path, allow_substitute=True)
+    image = await provider.prepare(request)
+    box = await provider.start(image, StartRequest("test"))
+    await text(box, "echo 1 >/etc/own; rm -r /srv/a; echo new >/srv/new")
+    first = await box.snapshot("first")
+    assert [c.path for c in first.changes] == ["/etc/own", "/srv/a", "/srv/new"]
+    copy = await provider.start(first.image, StartRequest("copy", revert=("/etc/own", "/srv/a")))
+    assert await text(copy, "cat /etc/own /srv/a/b/c /srv/new") == "built\ndeep\nnew\n"
+    child = await provider.start(first.image, StartRequest("child", carry_changes=True))
+    assert await text(child, "cat /etc/own; mkdir -p /srv/a/b; rm /srv/new; ls /srv/a/b") == "1\n"
+    second = await child.snapshot("second")
+    assert [(c.path, c.kind) for c in second.changes] == [("/etc/own", "modified"), ("/srv/a/b/c", "deleted")]
+    await child.restore(second)
+    assert (await child.snapshot("third")).changes == second.changes
+    back = await provider.start(second.image, StartRequest("back", revert=("/etc/own", "/srv/a/b/c")))
+    assert await text(back, "cat /etc/own /srv/a/b/c; ls /srv") == "built\ndeep\na\n"
+    on_image = await provider.start(image, StartRequest("plain", carry_changes=True))
+    assert (await on_image.snapshot("none")).changes == (), "an image is not a snapshot"
 
 
 async def test_files_stand_still_while_they_are_captured(start: Any, provider: Any) -> None:

@@ -11,6 +11,8 @@ from benchflow_claw_kit.errors import ApiError
 from benchflow_service_claw_gdoc.model.draft import Draft, Tab
 from benchflow_service_claw_gdoc.model.tree import EditError, Element, content_width, paragraphs
 from benchflow_service_claw_gdoc.requests import HANDLERS
+from benchflow_service_claw_gdoc.requests.comments import COMMENTS
+from benchflow_service_claw_gdoc.requests.suggestions import SETTLING, SUGGESTABLE, begin, refresh
 
 __all__ = ["apply_batch"]
 
@@ -19,21 +21,34 @@ MAX_WIDTH = 1_020_000
 
 
 def apply_batch(
-    document: Element, requests: list[dict[str, Any]], new_id: Callable[[str], str], user: str = "", now: str = ""
-) -> tuple[Element, list[dict[str, Any]]]:
-    """The changed document and one reply per request, empty where the API answers nothing."""
+    document: Element,
+    requests: list[dict[str, Any]],
+    new_id: Callable[[str], str],
+    user: str = "",
+    now: str = "",
+    suggest: bool = False,
+) -> tuple[Element, list[dict[str, Any]], list[dict[str, Any]]]:
+    """The changed document, one reply per request, empty where the API answers nothing, and what became of suggestions.
+
+    `suggest`: the requests are not done, but suggested.
+    """
     draft = Draft(deepcopy(document), new_id, user, now)
-    replies = []
+    replies, suggested = [], []
     for number, request in enumerate(requests):
-        replies.append(_apply(draft, number, request) or {})
+        draft.suggestion, draft.settled = "", {}
+        created = [begin(draft)] if suggest and SUGGESTABLE & set(request) else []
+        replies.append(_apply(draft, number, request, suggest) or {})
+        draft.suggestion = ""
+        made = refresh(draft, created)
+        suggested.append({**draft.settled, **({"createdSuggestionIds": made} if made else {})})
     for tab in draft.tabs():
         if content_width(tab.segment("")) > MAX_WIDTH:
             raise ApiError(400, "The document is too large: at most 1.02 million characters.", "badRequest")
         _settle(tab, new_id)
-    return draft.document, replies
+    return draft.document, replies, suggested
 
 
-def _apply(draft: Draft, number: int, request: dict[str, Any]) -> dict[str, Any] | None:
+def _apply(draft: Draft, number: int, request: dict[str, Any], suggest: bool) -> dict[str, Any] | None:
     if not request:
         raise ApiError(400, f"Invalid requests[{number}]: No request set.", "badRequest")
     if len(request) > 1:
@@ -41,11 +56,10 @@ def _apply(draft: Draft, number: int, request: dict[str, Any]) -> dict[str, Any]
         text = f"oneof field 'request' is already set. Cannot set '{second}'"
         raise ApiError(400, f"Invalid value at 'requests[{number}]' (oneof), {text}", "invalid")
     (name, fields), *_ = request.items()
-    handler = HANDLERS.get(name)
-    if handler is None:
-        raise ApiError(501, f"Invalid requests[{number}].{name}: This service does not implement it.", "notImplemented")
+    if suggest and name not in SUGGESTABLE | COMMENTS | SETTLING:
+        raise ApiError(400, f"Invalid requests[{number}].{name}: It cannot be applied as a suggestion.", "badRequest")
     try:
-        return handler(draft, fields)
+        return HANDLERS[name](draft, fields)
     except EditError as error:
         raise ApiError(400, f"Invalid requests[{number}].{name}: {error}", "badRequest") from None
 

@@ -26,7 +26,7 @@ def compose(tabs: list[Any], blocks: Sequence[Block], new_id: Callable[[str], st
         if unknown:
             raise ValueError(f"block {number}: unknown {', '.join(sorted(unknown))}; known: {', '.join(sorted(_KEYS))}")
         for requests in _steps(document, block):
-            document, _ = apply_batch(document, requests, new_id)
+            document, *_ = apply_batch(document, requests, new_id)
     done: list[Any] = document["tabs"]
     return done
 
@@ -78,7 +78,7 @@ def _marks(block: dict[str, Any], text: str, at: int) -> list[dict[str, Any]]:
 def _table(document: dict[str, Any], rows: list[list[str]], at: int) -> list[list[dict[str, Any]]]:
     columns = max(len(row) for row in rows)
     make = {"insertTable": {"location": {"index": at}, "rows": len(rows), "columns": columns}}
-    trial, _ = apply_batch(document, [make], lambda kind: kind)
+    trial, *_ = apply_batch(document, [make], lambda kind: kind)
     spot = tables(Draft(trial, str).tabs()[0].segment(""))[-1]
     fill = []
     for row_at in reversed(range(len(rows))):

@@ -9,7 +9,6 @@ from benchflow_service_claw_gdoc.requests import HANDLERS
 __all__ = ["REQUESTS", "more"]
 
 _NOTES = {
-    "Suggestion": "no: a batch with `writeMode: SUGGEST` is refused, so there are none",
     "deletePositionedObject": "no: there are no positioned objects, each is refused as unknown",
 }
 REQUESTS = frozenset(HANDLERS.keys() - {"deletePositionedObject"})

@@ -13,7 +13,7 @@ from benchflow_service_claw_gdoc.compose import compose
 from benchflow_service_claw_gdoc.model import utf16
 from benchflow_service_claw_gdoc.model.defaults import new_tab
 from benchflow_service_claw_gdoc.model.tree import paragraph_text, paragraphs
-from benchflow_service_claw_gdoc.store import create, new_id, save_comments, show_time
+from benchflow_service_claw_gdoc.store import create, new_id, save_talk, show_time
 from benchflow_service_claw_gdoc.worlds import newsroom, office
 
 __all__ = ["SCENARIOS", "load", "prepare"]
@@ -52,21 +52,22 @@ def _document(store: Store, entry: Mapping[str, Any]) -> None:
         if share["role"] not in ("reader", "commenter", "writer"):
             raise ValueError(f"role {share['role']!r}: reader, commenter or writer")
         store.insert("doc_access", document=row["id"], email=share["email"], role=share["role"])
-    if entry.get("comments"):
-        _comments(store, row["id"], tabs, entry["comments"], owner)
+    if entry.get("comments") or entry.get("suggestions"):
+        _talk(store, row["id"], tabs, entry, owner)
 
 
-def _comments(store: Store, document: str, tabs: list[Any], comments: list[Mapping[str, Any]], owner: str) -> None:
-    """Each `on` a text of the body, by `author`, with `replies` and `resolved`."""
-    model: dict[str, Any] = {"title": "", "tabs": tabs}
+def _talk(store: Store, document: str, tabs: list[Any], entry: Mapping[str, Any], owner: str) -> None:
+    """Each `on` a text of the body, by `author`: comments with `replies` and `resolved`, and suggestions to `replace`
+    it or to `insert` something behind it."""
+    model: dict[str, Any] = {"title": "", "tabs": tabs, "comments": []}
     now = show_time(store)
 
-    def do(user: str, request: dict[str, Any]) -> dict[str, Any]:
+    def do(user: str, request: dict[str, Any], suggest: bool = False) -> dict[str, Any]:
         nonlocal model
-        model, replies = apply_batch(model, [request], lambda kind: new_id(store, kind), user, now)
+        model, replies, _ = apply_batch(model, [request], lambda kind: new_id(store, kind), user, now, suggest)
         return replies[0]
 
-    for one in comments:
+    for one in entry.get("comments", []):
         author = one.get("author", owner)
         spot = {"range": _where(tabs, one["on"]), "content": one["content"]}
         made = do(author, {"insertComment": spot})["insertComment"]["commentThread"]["commentId"]
@@ -75,8 +76,20 @@ def _comments(store: Store, document: str, tabs: list[Any], comments: list[Mappi
             do(reply.get("author", owner), {"addCommentReply": {"commentId": made, "post": post}})
         if one.get("resolved"):
             do(owner, {"addCommentReply": {"commentId": made, "post": {"commentAction": "RESOLVE"}}})
-    store.update("documents", {"id": document}, tabs=model["tabs"])
-    save_comments(store, document, model["comments"])
+    for one in entry.get("suggestions", []):
+        do(one.get("author", owner), _suggested(model["tabs"], one), suggest=True)
+    save_talk(store, document, model)
+
+
+def _suggested(tabs: list[Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    if ("replace" in one) == ("insert" in one):
+        raise ValueError(f"suggestion on {one['on']!r}: give one of replace and insert")
+    if "insert" in one:
+        end = _where(tabs, one["on"])["endIndex"]
+        return {"insertText": {"location": {"index": end}, "text": one["insert"]}}
+    criteria = {"text": one["on"], "matchCase": True}
+    _where(tabs, one["on"])
+    return {"replaceAllText": {"containsText": criteria, "replaceText": one["replace"]}}
 
 
 def _where(tabs: list[Any], text: str) -> dict[str, int]:

@@ -13,6 +13,7 @@ from benchflow_claw_kit.service import Service, View
 from benchflow_service_claw_gdoc.batch import apply_batch
 from benchflow_service_claw_gdoc.model.render import render
 from benchflow_service_claw_gdoc.requests.comments import COMMENTS, shown_thread
+from benchflow_service_claw_gdoc.requests.suggestions import SETTLING, previewed, shown_suggestions
 from benchflow_service_claw_gdoc.scenarios import SCENARIOS, load, prepare
 from benchflow_service_claw_gdoc.store import (
     SCHEMA,
@@ -49,13 +50,18 @@ def get_document(call: Call) -> dict[str, Any]:
     _, document = load_document(call.store, call["documentId"], _user(call))
     mode = call.get("suggestionsViewMode", "DEFAULT_FOR_CURRENT_ACCESS")
     comments = _comments_mode(call, mode)
-    editor = document["role"] in ("owner", "writer")
+    editor, reader = document["role"] in ("owner", "writer"), document["role"] == "reader"
     if mode == "DEFAULT_FOR_CURRENT_ACCESS":
-        mode = "SUGGESTIONS_INLINE" if editor else "PREVIEW_WITHOUT_SUGGESTIONS"
-    if not comments or document["role"] == "reader":
+        mode = "PREVIEW_WITHOUT_SUGGESTIONS" if reader else "SUGGESTIONS_INLINE"
+    wants_all = call.get("commentsViewMode") == "COMMENTS_VIEW_MODE_INCLUDED"
+    if reader and (mode != "PREVIEW_WITHOUT_SUGGESTIONS" or wants_all):
+        raise ApiError(403, "The caller does not have permission", "forbidden")
+    if mode.startswith("PREVIEW"):
+        document = previewed(document, mode == "PREVIEW_SUGGESTIONS_ACCEPTED")
+    if not comments or reader:
         return render(document, bool(call.get("includeTabsContent")), mode, editor)
     threads = [shown_thread(one, _user(call)) for one in document["comments"]]
-    return render(document, True, mode, editor, threads)
+    return render(document, True, mode, editor, threads, shown_suggestions(document, _user(call)))
 
 
 def _comments_mode(call: Call, mode: str) -> bool:
@@ -77,17 +83,20 @@ def _comments_mode(call: Call, mode: str) -> bool:
 def batch_update(call: Call) -> dict[str, Any]:
     requests = call.body.get("requests", [])
     asked = {name for one in requests for name in one}
-    talk = bool(asked) and asked <= COMMENTS
+    control = call.body.get("writeControl", {})
+    suggest = control.get("writeMode") == "SUGGEST"
+    talk = suggest or (bool(asked) and asked <= COMMENTS | SETTLING)
     need = ("owner", "writer", "commenter") if talk else ("owner", "writer")
     row, document = load_document(call.store, call["documentId"], _user(call), need)
-    control = call.body.get("writeControl", {})
     _check_revision(call, row, control)
     if not requests:
         raise ApiError(400, "Must specify at least one request.", "badRequest")
     now, ids = show_time(call.store), lambda kind: new_id(call.store, kind)
-    changed, replies = apply_batch(document, requests, ids, _user(call), now)
+    changed, replies, suggested = apply_batch(document, requests, ids, _user(call), now, suggest)
     revision = save(call.store, row, changed, _user(call))
     answer = {"documentId": row["id"], "replies": replies, "writeControl": {"requiredRevisionId": revision}}
+    if suggest or any(suggested):
+        answer["suggestionResponses"] = suggested
     return {**answer, "commentUpdateState": "ALL_SAVED" if asked & COMMENTS else "NO_UPDATES_REQUESTED"}
 
 
@@ -95,8 +104,6 @@ def _check_revision(call: Call, row: dict[str, Any], control: dict[str, Any]) ->
     required, target = control.get("requiredRevisionId"), control.get("targetRevisionId")
     if required and target:
         raise ApiError(400, "Only one of requiredRevisionId and targetRevisionId can be set.", "invalid")
-    if control.get("writeMode") == "SUGGEST":
-        raise ApiError(501, "This service does not implement suggested edits.", "notImplemented")
     if required and required != row["revision_id"]:
         message = f"The required revision ID '{required}' does not match the latest revision."
         raise ApiError(400, message, "failedPrecondition", canonical="FAILED_PRECONDITION")
@@ -122,11 +129,13 @@ SERVICE = Service(
         "doc_users": "user",
         "doc_access": "access",
         "doc_comments": "comment",
+        "doc_suggestions": "suggestion",
         "doc_revisions": "revision",
     },
     views=(
         View("Documents", "SELECT id, title, owner, revision, modified_by, text FROM documents ORDER BY title, id"),
         View("Comments", "SELECT document, quote, status, thread FROM doc_comments ORDER BY document, number"),
+        View("Suggestions", "SELECT document, author, status, summary FROM doc_suggestions ORDER BY document, number"),
         View("Access", "SELECT document, email, role FROM doc_access ORDER BY document, email"),
         View("Users", "SELECT email, name, is_primary FROM doc_users ORDER BY email"),
     ),

@@ -14,6 +14,7 @@ from benchflow_claw_kit.store import Row, Store
 from benchflow_service_claw_gdoc.compose import compose
 from benchflow_service_claw_gdoc.model.defaults import new_tab
 from benchflow_service_claw_gdoc.model.render import document_text
+from benchflow_service_claw_gdoc.requests.suggestions import previewed
 
 __all__ = [
     "SCHEMA",
@@ -23,7 +24,7 @@ __all__ = [
     "new_id",
     "primary_user",
     "save",
-    "save_comments",
+    "save_talk",
     "show_time",
 ]
 
@@ -40,11 +41,14 @@ CREATE TABLE IF NOT EXISTS doc_access (
 CREATE TABLE IF NOT EXISTS doc_comments (
   document TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, id TEXT NOT NULL, number INTEGER NOT NULL,
   status TEXT NOT NULL, quote TEXT NOT NULL, thread TEXT NOT NULL, PRIMARY KEY (document, id));
+CREATE TABLE IF NOT EXISTS doc_suggestions (
+  document TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, id TEXT NOT NULL, number INTEGER NOT NULL,
+  author TEXT NOT NULL, status TEXT NOT NULL, summary TEXT NOT NULL, thread TEXT NOT NULL, PRIMARY KEY (document, id));
 CREATE TABLE IF NOT EXISTS doc_revisions (
   document TEXT NOT NULL REFERENCES documents ON DELETE CASCADE, revision_id TEXT NOT NULL, number INTEGER NOT NULL,
   modified INTEGER NOT NULL, modified_by TEXT NOT NULL, PRIMARY KEY (document, revision_id));
 """
-TABLES = ("doc_users", "documents", "doc_access", "doc_comments", "doc_revisions")
+TABLES = ("doc_users", "documents", "doc_access", "doc_comments", "doc_suggestions", "doc_revisions")
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
 MIME = "application/vnd.google-apps.document"
@@ -113,6 +117,8 @@ def load_document(store: Store, document: str, user: str, need: tuple[str, ...] 
     tabs = json.loads(row["tabs"])
     model = {"title": row["title"], "documentId": row["id"], "revisionId": row["revision_id"], "tabs": tabs}
     threads = store.all("SELECT thread FROM doc_comments WHERE document = ? ORDER BY number", row["id"])
+    made = store.all("SELECT thread FROM doc_suggestions WHERE document = ? ORDER BY number", row["id"])
+    model["suggestions"] = [json.loads(one["thread"]) for one in made]
     return row, {**model, "comments": [json.loads(one["thread"]) for one in threads], "role": role}
 
 
@@ -147,10 +153,10 @@ def save(store: Store, row: Row, document: dict[str, Any], user: str) -> str:
         revision_id=revision,
         modified=now,
         modified_by=user,
-        text=document_text(document),
+        text=document_text(previewed(document, False)),
         tabs=tabs,
     )
-    save_comments(store, row["id"], document.get("comments", []))
+    _save_threads(store, row["id"], document)
     store.insert(
         "doc_revisions", document=row["id"], revision_id=revision, number=number, modified=now, modified_by=user
     )
@@ -158,11 +164,22 @@ def save(store: Store, row: Row, document: dict[str, Any], user: str) -> str:
     return revision
 
 
-def save_comments(store: Store, document: str, threads: list[dict[str, Any]]) -> None:
-    store.delete("doc_comments", document=document)
-    for number, one in enumerate(threads):
+def save_talk(store: Store, document: str, model: dict[str, Any]) -> None:
+    """Comments and suggestions, and no new revision."""
+    text = document_text(previewed(model, False))
+    store.update("documents", {"id": document}, tabs=model["tabs"], text=text)
+    _save_threads(store, document, model)
+
+
+def _save_threads(store: Store, document: str, model: dict[str, Any]) -> None:
+    for table in ("doc_comments", "doc_suggestions"):
+        store.delete(table, document=document)
+    for number, one in enumerate(model.get("comments", [])):
         facts = {"status": one["status"], "quote": one["plainTextQuote"], "thread": one}
         store.insert("doc_comments", document=document, id=one["commentId"], number=number, **facts)
+    for number, one in enumerate(model.get("suggestions", [])):
+        facts = {"author": one["headPost"]["user"], "status": one["status"], "summary": one["summaryText"]}
+        store.insert("doc_suggestions", document=document, id=one["suggestionId"], number=number, thread=one, **facts)
 
 
 # -- one file for both services: Drive's table `drive_files` then lists the documents too
@@ -208,7 +225,7 @@ def _first_tabs(store: Store, file: Row) -> list[Any] | None:
     """A copy has what the original had; an import has the text that was uploaded."""
     source = file["copied_from"] and store.one("SELECT tabs FROM documents WHERE id = ?", file["copied_from"])
     if source:
-        tabs: list[Any] = json.loads(source["tabs"])
+        tabs: list[Any] = previewed({"tabs": json.loads(source["tabs"])}, False)["tabs"]
         return tabs
     sql = "SELECT content FROM drive_revisions WHERE file = ? AND id = ?"
     text = bytes(store.value(sql, file["id"], file["head_revision"]) or b"").decode("utf-8", "replace")

@@ -23,6 +23,18 @@ def docs(server):
     return google_client("docs", "v1", server.url).documents()
 
 
+WITH = {
+    "commentsViewMode": "COMMENTS_VIEW_MODE_INCLUDED",
+    "suggestionsViewMode": "SUGGESTIONS_INLINE",
+    "includeTabsContent": True,
+}
+"""For a document with its threads."""
+
+
+def span(low, high):
+    return {"range": {"startIndex": low, "endIndex": high}}
+
+
 class Document:
     """A document of its own, through the official client only."""
 

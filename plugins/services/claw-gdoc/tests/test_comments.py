@@ -6,16 +6,9 @@ import pytest
 from benchflow_claw_kit.effects import shows
 from benchflow_claw_kit.testing import google_client
 
+from .conftest import WITH, span
+
 pytestmark = pytest.mark.xdist_group("claw-gdoc-structure")
-WITH = {
-    "commentsViewMode": "COMMENTS_VIEW_MODE_INCLUDED",
-    "suggestionsViewMode": "SUGGESTIONS_INLINE",
-    "includeTabsContent": True,
-}
-
-
-def span(low, high):
-    return {"range": {"startIndex": low, "endIndex": high}}
 
 
 def threads(one):

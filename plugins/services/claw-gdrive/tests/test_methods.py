@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
 
 import pytest
 from benchflow_claw_kit.effects import shows
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.xdist_group("claw-gdrive-methods")
 
 DOC = "application/vnd.google-apps.document"
 SHEET = "application/vnd.google-apps.spreadsheet"
+OFFICE = "application/vnd.openxmlformats-officedocument."
 FOLDER = "application/vnd.google-apps.folder"
 SHORTCUT = "application/vnd.google-apps.shortcut"
 
@@ -132,6 +134,50 @@ def test_google_kinds_are_imported_and_exported(user, refused):
         403,
         "fileNotExportable",
     )
+
+
+TEXT = "Title & <co>\n\tdeep é 🎉 {x} \\ y\n\nend"
+CELLS = 'Team,2026,"a ""q"", b"\nünï,120.5,-3\n007,1e5,x\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "format"),
+    [
+        (DOC, TEXT, OFFICE + "wordprocessingml.document"),
+        (DOC, TEXT, "application/vnd.oasis.opendocument.text"),
+        (DOC, TEXT, "application/rtf"),
+        (SHEET, CELLS, OFFICE + "spreadsheetml.sheet"),
+        (SHEET, CELLS, "application/vnd.oasis.opendocument.spreadsheet"),
+        (SHEET, CELLS, "text/tab-separated-values"),
+    ],
+)
+def test_what_is_exported_can_be_imported_again(user, refused, kind, text, format):
+    plain = "text/plain" if kind == DOC else "text/csv"
+    made = user.make("One", text.encode(), plain, mimeType=kind)["id"]
+    content = user.files.export(fileId=made, mimeType=format).execute()
+    again = user.make("Two", content, format, mimeType=kind)["id"]
+    assert user.files.export(fileId=again, mimeType=plain).execute().decode("utf-8-sig") == text
+    if content.startswith(b"PK"):
+        for broken in (b"PK nonsense", content[: len(content) // 2], _bomb(content)):
+            media = MediaIoBaseUpload(io.BytesIO(broken), format)
+            assert refused(user.files.create(body={"name": "x", "mimeType": kind}, media_body=media))[0] == 400
+
+
+def _bomb(content):
+    """The same with entities that would grow without end."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>' if name.endswith(".xml") else old.read(name))
+    return out.getvalue()
+
+
+def test_a_long_document_has_several_pages(user):
+    made = user.make("Long", b"\n".join(b"line %d" % n for n in range(200)), "text/plain", mimeType=DOC)["id"]
+    content = user.files.export(fileId=made, mimeType="application/pdf").execute()
+    assert b"/Count 4" in content and b"(line 0)" in content and b"(line 199)" in content
+    book = zipfile.ZipFile(io.BytesIO(user.files.export(fileId=made, mimeType="application/epub+zip").execute()))
+    assert book.namelist()[0] == "mimetype" and b"line 199" in book.read("text.xhtml")
 
 
 @shows(

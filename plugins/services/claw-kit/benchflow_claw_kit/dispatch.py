@@ -67,7 +67,7 @@ class Dispatcher:
             response = handle(request, self.store)
         except ApiError as error:
             response = self.service.render_error(error, request)
-        self._log(request.path.rsplit("/", 1)[-1], request, "", response.status)
+        self._log(request.path.rsplit("/", 1)[-1], request, "", response)
         return response
 
     def find(self, request: Request) -> tuple[Method, dict[str, str]]:
@@ -95,7 +95,7 @@ class Dispatcher:
             response = self._run(call)
         except ApiError as error:
             response = self.service.render_error(error, request)
-        self._log(method.id, request, user, response.status)
+        self._log(method.id, request, user, response)
         return response
 
     def _run(self, call: Call) -> Response:
@@ -169,7 +169,7 @@ class Dispatcher:
             self.service.api.contract.check_mask(method.response, mask)
         return mask
 
-    def _log(self, method: str, request: Request, user: str, status: int) -> None:
+    def _log(self, method: str, request: Request, user: str, response: Response) -> None:
         shown = "&".join(f"{name}={values[0]}" for name, values in request.query.items() if name not in SECRET)
         target = f"{request.path}?{shown}" if shown else request.path
         with self.store.transaction():
@@ -180,7 +180,8 @@ class Dispatcher:
                 verb=request.method,
                 path=target[:500],
                 user=user,
-                status=status,
+                status=response.status,
+                refused=response.refused,
             )
 
 

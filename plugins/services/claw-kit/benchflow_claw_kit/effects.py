@@ -87,8 +87,8 @@ class Calls:
 
     def _rows(self) -> list[tuple[str, int]]:
         with sqlite3.connect(f"file:{self.db}?mode=ro", uri=True) as db:
-            rows = db.execute("SELECT method, status FROM _calls ORDER BY rowid").fetchall()
-        return [(str(method).removeprefix(self.prefix), int(status)) for method, status in rows]
+            rows = db.execute("SELECT method, status, refused FROM _calls ORDER BY rowid").fetchall()
+        return [(str(method).removeprefix(self.prefix), 400 if no else int(status)) for method, status, no in rows]
 
     def since(self) -> list[tuple[str, int]]:
         return self._rows()[self.start :]

@@ -38,6 +38,8 @@ class Response:
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
+    refused: str = ""
+    """Why, where an API refuses with status 200. For the log of calls."""
 
     def json(self) -> Any:
         return json.loads(self.body) if self.body else None

@@ -23,7 +23,7 @@ def state_page(service: Service, store: Store) -> str:
     facts = {name: store.get_meta(name) for name in ("scenario", "seed") if store.get_meta(name)}
     head = ", ".join(f"{name} {value}" for name, value in facts.items()) or "not seeded"
     tables = [_table(view.title, store.all(view.sql + f" LIMIT {LIMIT}")) for view in service.views]
-    calls = store.all("SELECT at, method, verb, path, user, status FROM _calls ORDER BY seq DESC LIMIT 50")
+    calls = store.all("SELECT at, method, verb, path, user, status, refused FROM _calls ORDER BY seq DESC LIMIT 50")
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{_text(service.program)}</title>"
         f"<style>{_STYLE}</style>"

@@ -21,7 +21,8 @@ _OWN = """
 CREATE TABLE IF NOT EXISTS _meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS _counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS _calls (
-  seq INTEGER PRIMARY KEY, at INTEGER, method TEXT, verb TEXT, path TEXT, user TEXT, status INTEGER);
+  seq INTEGER PRIMARY KEY, at INTEGER, method TEXT, verb TEXT, path TEXT, user TEXT, status INTEGER,
+  refused TEXT NOT NULL DEFAULT '');
 CREATE TABLE IF NOT EXISTS _tokens (token TEXT PRIMARY KEY, user TEXT NOT NULL, scopes TEXT, expires INTEGER);
 CREATE TABLE IF NOT EXISTS _uploads (
   id TEXT PRIMARY KEY, verb TEXT, path TEXT, query TEXT, headers TEXT, metadata BLOB, media_type TEXT, total INTEGER,
@@ -56,6 +57,8 @@ class Store:
             self.db.execute("PRAGMA foreign_keys=ON")
             self.db.execute("PRAGMA busy_timeout=10000")
             self.db.executescript(_OWN + self.schema)
+            if "refused" not in {row["name"] for row in self.db.execute("PRAGMA table_info(_calls)")}:
+                self.db.execute("ALTER TABLE _calls ADD COLUMN refused TEXT NOT NULL DEFAULT ''")  # a file from before
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: cannot be used as a database: {error}") from None
 

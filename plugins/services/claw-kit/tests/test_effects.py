@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchflow_claw_kit.effects import missed, pairs
+from benchflow_claw_kit.effects import Calls, missed, pairs
+from benchflow_claw_kit.testing import running
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import tables
@@ -17,6 +20,17 @@ def test_every_method_that_answers_is_seen_through_another(service):
     answering, shown = tables.answering(service), set(tables.shown(service))
     assert sorted(answering - shown) == [], "no test has a @shows line for these"
     assert sorted(shown - answering) == [], "these do not answer"
+
+
+def test_what_slack_refuses_with_status_200_counts_as_refused(tmp_path):
+    with running("benchflow_service_claw_slack.cli", tmp_path / "slack.db", seed=("office", 1)) as server:
+        calls, client = Calls(server.db, ""), WebClient("xoxp-me", base_url=f"{server.url}/api/")
+        with pytest.raises(SlackApiError):
+            client.conversations_archive(channel="C0NOSUCH")
+        client.conversations_list()
+        assert calls.since() == [("conversations.archive", 400), ("conversations.list", 200)]
+        assert missed(("conversations.archive > conversations.list",), calls.since()) != []
+        assert "channel_not_found" in [row["refused"] for row in server.admin("GET", "calls")["calls"]]
 
 
 def test_a_claim_that_did_not_happen_is_told():

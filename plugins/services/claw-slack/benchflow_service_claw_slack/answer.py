@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -37,7 +38,8 @@ def handle(request: Request, store: Store) -> Response:
             value, more = _call(request, store, name)
     except SlackError as error:
         body = {"ok": False, "error": error.error, **error.extra}
-        return json_response(body, error.status, {**headers, **error.headers}, pretty=False)
+        answer = json_response(body, error.status, {**headers, **error.headers}, pretty=False)
+        return replace(answer, refused=error.error)
     return json_response(value, 200, {**headers, **more}, pretty=False)
 
 

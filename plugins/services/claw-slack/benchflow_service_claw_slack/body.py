@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 from urllib.parse import parse_qs
 
-from benchflow_claw_kit.http import Request
+from benchflow_claw_kit.http import Request, decode_json
 from benchflow_claw_kit.parts import boundary_of, head_and_body, split_parts
 
 from benchflow_service_claw_slack.call import SlackError
@@ -38,8 +37,8 @@ def arguments(request: Request) -> tuple[Arguments, Files]:
 
 def _json(body: bytes) -> Arguments:
     try:
-        value = json.loads(body.decode("utf-8-sig"))
-    except (ValueError, UnicodeDecodeError, RecursionError):
+        value = decode_json(body)
+    except ValueError:
         raise SlackError("invalid_json") from None
     if not isinstance(value, dict):
         raise SlackError("json_not_object")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchflow_claw_kit.http import decode_json
 from benchflow_claw_kit.store import Row, Store
 
 __all__ = ["Call", "SlackError"]
@@ -83,7 +84,7 @@ class Call:
         value = self.args.get(name)
         if isinstance(value, str) and value.lstrip().startswith("["):
             with suppress(ValueError, RecursionError):
-                value = json.loads(value)
+                value = decode_json(value.encode())
         if isinstance(value, list):
             return [str(item).strip() for item in value if str(item).strip()]
         return [part.strip() for part in self.text(name).split(",") if part.strip()]
@@ -95,7 +96,7 @@ class Call:
             return None
         if isinstance(value, str):
             try:
-                return json.loads(value)
+                return decode_json(value.encode())
             except (ValueError, RecursionError):
                 raise SlackError(error) from None
         return value

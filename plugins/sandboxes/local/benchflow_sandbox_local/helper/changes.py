@@ -80,14 +80,15 @@ def _names(lower: list[str]) -> list[str]:
 
 def _folder(layer: str, lower: list[str], inside: str, full: bool) -> Iterator[list[Any]]:
     """Walks without recursion: a box may nest as deep as it likes."""
-    pending = [(layer, lower, inside)]
+    pending = [(layer, lower, inside, full)]
     while pending:
-        layer, lower, inside = pending.pop()
+        layer, lower, inside, full = pending.pop()
         try:
             names = os.listdir(layer)
         except OSError:  # a path longer than the kernel takes: reported as its topmost directory
             continue
-        if lower and (full or tree.is_opaque(layer)):
+        full = full or tree.is_opaque(layer)  # and whatever is below it
+        if lower and full:
             for name in set(_names(lower)) - set(names):
                 yield _deleted(f"{inside}/{name}", _lookup(lower, name)[0])
         for name in names:
@@ -104,7 +105,7 @@ def _folder(layer: str, lower: list[str], inside: str, full: bool) -> Iterator[l
             if below is None or not _same(path, info, below_path, below):
                 yield _row(shown, "added" if below is None else "modified", path, info, below)
             if stat.S_ISDIR(info.st_mode):
-                pending.append((path, stack, shown))
+                pending.append((path, stack, shown, full))
 
 
 def _same(path: str, info: os.stat_result, other: str, below: os.stat_result) -> bool:
@@ -216,6 +217,9 @@ def _reveal(layer: str, lower: list[str], full: bool) -> None:
     if full or not tree.is_opaque(layer):
         return
     _hide(layer, lower)
+    for name in os.listdir(layer):  # what was hidden with it stays so
+        if os.path.isdir(path := f"{layer}/{name}") and not os.path.islink(path):
+            os.setxattr(path, "user.overlay.opaque", b"y")
     os.removexattr(layer, "user.overlay.opaque")
 
 

@@ -67,6 +67,17 @@ def seed(places: Places, box: str, mounts: Mounts) -> dict[str, Any]:
     return {}
 
 
+def carry(places: Places, box: str, source: str, mounts: Mounts) -> dict[str, Any]:
+    """What a captured layer changes is what the box has changed, before anything runs in it."""
+    os.makedirs(f"{places.state}/boxes/{box}", exist_ok=True)
+    tree.copy(f"{places.state}/{source}", f"{places.state}/boxes/{box}/u")
+    for entry in mounts:
+        if entry["kind"] == "private":
+            for folder in entry["lower"][1:]:
+                tree.add_folders(places.lower(folder), f"{places.state}/boxes/{box}/u/{entry['name']}")
+    return {}
+
+
 def keep_layer(places: Places, box: str, layer: str) -> dict[str, Any]:
     """What a build box wrote becomes a layer; the box has ended."""
     os.rename(f"{places.state}/boxes/{box}/u", f"{places.state}/{layer}")
@@ -84,6 +95,7 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "snapshot": snapshot,
     "revert": revert,
     "seed": seed,
+    "carry": carry,
     "keep_layer": keep_layer,
     "discard": discard,
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 from benchflow_service_claw_gdoc.model.edit import delete_range, insert_text
+from benchflow_service_claw_gdoc.model.suggest import DELETED, INSERTED, all_marked, mark
 from benchflow_service_claw_gdoc.model.tree import Content, EditError, Element, content_width
 
 __all__ = ["Draft", "Place", "Tab"]
@@ -16,9 +18,15 @@ NewId = Callable[[str], str]
 class Tab:
     """One tab: `properties` and what is in it, in the API's own shape."""
 
-    def __init__(self, properties: Element, data: Element) -> None:
+    def __init__(
+        self, properties: Element, data: Element, suggestion: str = "", own: frozenset[str] = frozenset()
+    ) -> None:
         self.properties = properties
         self.data = data
+        self.suggestion = suggestion
+        """Not empty: what is done here is suggested, under this id."""
+        self.own = own
+        """Suggestions of who does it."""
 
     @property
     def id(self) -> str:
@@ -101,10 +109,20 @@ class Place:
 
     def insert(self, index: int, text: str) -> int:
         count = insert_text(self.content, index, text)
-        self.tab.grew(self.segment_id, index, count)
+        self.grew(index, count)
         return count
 
+    def grew(self, index: int, count: int) -> None:
+        """Something was put in."""
+        self.tab.grew(self.segment_id, index, count)
+        if self.tab.suggestion and count:
+            mark(self.content, index, index + count, INSERTED, self.tab.suggestion)
+
     def delete(self, low: int, high: int) -> Content:
+        if self.tab.suggestion and not all_marked(self.content, low, high, self.tab.own):
+            delete_range(deepcopy(self.content), low, high)  # what would be refused is refused now
+            mark(self.content, low, high, DELETED, self.tab.suggestion)
+            return []
         gone = delete_range(self.content, low, high)
         self.tab.shrank(self.segment_id, low, high)
         return gone
@@ -117,6 +135,20 @@ class Draft:
         self.user = user
         """Who asks."""
         self.now = now
+        self.suggestion = ""
+        """Not empty: what the request does is suggested, under this id."""
+        self.own: frozenset[str] = frozenset()
+        self.settled: dict[str, list[str]] = {}
+        """What the request did to suggestions."""
+
+    @property
+    def editor(self) -> bool:
+        return self.document.get("role", "owner") in ("owner", "writer")
+
+    @property
+    def suggestions(self) -> list[Element]:
+        threads: list[Element] = self.document.setdefault("suggestions", [])
+        return threads
 
     @property
     def comments(self) -> list[Element]:
@@ -129,7 +161,7 @@ class Draft:
 
         def visit(entries: list[Element]) -> None:
             for entry in entries:
-                found.append(Tab(entry["tabProperties"], entry["documentTab"]))
+                found.append(Tab(entry["tabProperties"], entry["documentTab"], self.suggestion, self.own))
                 visit(entry.get("childTabs", []))
 
         visit(self.document["tabs"])

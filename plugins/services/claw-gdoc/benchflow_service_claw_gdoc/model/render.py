@@ -78,9 +78,14 @@ def _tree(entries: list[Element], parent: str | None, depth: int, anchors: bool)
 
 
 def render(
-    document: Element, by_tabs: bool, mode: str, editor: bool = True, comments: list[Element] | None = None
+    document: Element,
+    by_tabs: bool,
+    mode: str,
+    editor: bool = True,
+    comments: list[Element] | None = None,
+    suggestions: list[Element] | None = None,
 ) -> Element:
-    """`comments`: the threads, and where they are tied to the text; None: they are left out."""
+    """`comments`: the threads, and where they are tied to the text; None: they are left out. Likewise `suggestions`."""
     head: Element = {"title": document["title"]}
     if editor:
         head["revisionId"] = document["revisionId"]
@@ -88,6 +93,7 @@ def render(
     head["documentId"] = document["documentId"]
     if comments is not None:
         head |= {"commentsViewMode": "COMMENTS_VIEW_MODE_INCLUDED", "comments": comments}
+        head |= {"suggestions": suggestions} if suggestions else {}
     if by_tabs:
         return deepcopy({**head, "tabs": _tree(document["tabs"], None, 0, comments is not None)})
     return deepcopy({**_tab(document["tabs"][0]["documentTab"]), **head})

@@ -145,7 +145,7 @@ def tidy(elements: Content) -> Content:
         if run is not None and not run["content"]:
             continue
         last = result[-1].get("textRun") if result else None
-        if run is not None and last is not None and last["textStyle"] == run["textStyle"]:
+        if run is not None and last is not None and {**last, "content": ""} == {**run, "content": ""}:
             result[-1] = {"textRun": {**last, "content": last["content"] + run["content"]}}
         else:
             result.append(inline)

@@ -9,7 +9,7 @@ from benchflow_service_claw_gdoc.model.draft import Draft
 from benchflow_service_claw_gdoc.model.tree import EditError, Element, text_between
 from benchflow_service_claw_gdoc.requests.registry import Reply, handles
 
-__all__ = ["COMMENTS", "shown_thread"]
+__all__ = ["COMMENTS", "new_post", "shown_thread"]
 
 Fields = dict[str, Any]
 COMMENTS = frozenset({"insertComment", "addCommentReply", "updateCommentPost", "deleteComment", "deleteCommentReply"})
@@ -24,7 +24,7 @@ def _content(text: str, needed: bool = True) -> str:
     return text
 
 
-def _post(draft: Draft, content: str, action: str = "NO_COMMENT_ACTION_CHANGE", assignee: str = "") -> Element:
+def new_post(draft: Draft, content: str, action: str = "NO_COMMENT_ACTION_CHANGE", assignee: str = "") -> Element:
     post = {"postId": draft.new_id("post"), "user": draft.user, "createTime": draft.now, "updateTime": draft.now}
     post |= {"content": content, "commentAction": action}
     return post | ({"assigneeEmail": assignee} if assignee else {})
@@ -32,6 +32,9 @@ def _post(draft: Draft, content: str, action: str = "NO_COMMENT_ACTION_CHANGE", 
 
 def _thread(draft: Draft, request: Fields) -> Element:
     if request.get("suggestionId"):
+        for thread in draft.suggestions:
+            if thread["suggestionId"] == request["suggestionId"]:
+                return thread
         raise EditError(f"Suggestion with ID {request['suggestionId']} was not found.")
     wanted = request.get("commentId", "")
     for thread in draft.comments:
@@ -60,7 +63,7 @@ def insert_comment(draft: Draft, request: Fields) -> Reply:
         "commentId": "AAAA" + draft.new_id("comment"),
         "anchorId": anchor,
         "plainTextQuote": text_between(place.content, place.low, place.high),
-        "headPost": _post(draft, content, assignee=assignee),
+        "headPost": new_post(draft, content, assignee=assignee),
         "replies": [],
         "status": "OPEN",
     }
@@ -74,12 +77,14 @@ def add_reply(draft: Draft, request: Fields) -> Reply:
     thread, given = _thread(draft, request), request.get("post", {})
     action = given.get("commentAction") or "NO_COMMENT_ACTION_CHANGE"
     changes = action in ("RESOLVE", "REOPEN")
+    if changes and "suggestionId" in thread:
+        raise EditError("A suggestion is accepted or rejected, not resolved.")
     assignee = given.get("assigneeEmail", "")
     if assignee and (changes or not thread["headPost"].get("assigneeEmail")):
         raise EditError("An assignee can only be given in a thread that has one, without an action.")
     if changes:
         thread["status"] = "RESOLVED" if action == "RESOLVE" else "OPEN"
-    post = _post(draft, _content(given.get("content", ""), not changes), action, assignee)
+    post = new_post(draft, _content(given.get("content", ""), not changes), action, assignee)
     thread["replies"].append(post)
     return {"addCommentReply": {"post": shown_post(post, draft.user)}}
 
@@ -115,9 +120,11 @@ def delete_reply(draft: Draft, request: Fields) -> Reply:
     post = _own(draft, _find(thread, request.get("postId", "")))
     if post is thread["headPost"]:
         raise EditError("The head post cannot be deleted: delete the comment.")
-    if post["commentAction"] in ("RESOLVE", "REOPEN") or post.get("assigneeEmail"):
+    if post.get("suggestionAction", "NO") in ("ACCEPT", "REJECT"):
         raise EditError("A reply with an action or an assignee cannot be deleted.")
-    kept = {name: post[name] for name in ("postId", "createTime", "commentAction")}
+    if post.get("commentAction") in ("RESOLVE", "REOPEN") or post.get("assigneeEmail"):
+        raise EditError("A reply with an action or an assignee cannot be deleted.")
+    kept = {name: post[name] for name in ("postId", "createTime", "commentAction") if name in post}
     post.clear()
     post |= kept | {"deleted": True, "updateTime": draft.now}
     return None

@@ -18,7 +18,7 @@ Fields = dict[str, Any]
 
 def put(place: Place, *inlines: Element) -> None:
     insert_inlines(place.content, place.index, list(inlines))
-    place.tab.grew(place.segment_id, place.index, len(inlines))
+    place.grew(place.index, len(inlines))
 
 
 def _in_table(place: Place) -> bool:

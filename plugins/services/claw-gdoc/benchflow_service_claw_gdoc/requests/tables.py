@@ -26,7 +26,7 @@ def insert_table(draft: Draft, request: Fields) -> Reply:
     must_find(place.content, place.index)
     content, at = split_paragraph(place.content, place.index)
     content.insert(at, table)
-    place.tab.grew(place.segment_id, place.index, 1 + width(table))
+    place.grew(place.index, 1 + width(table))
     return None
 
 

@@ -11,6 +11,7 @@ from benchflow_service_claw_gdoc.model.draft import Draft, Place, Tab
 from benchflow_service_claw_gdoc.model.fields import named, update
 from benchflow_service_claw_gdoc.model.patterns import safe_pattern
 from benchflow_service_claw_gdoc.model.styles import PARAGRAPH_FIELDS, TEXT_FIELDS, style_paragraphs, style_text
+from benchflow_service_claw_gdoc.model.suggest import mark_bullets, mark_paragraph_style, mark_text_style
 from benchflow_service_claw_gdoc.model.tree import EditError, paragraph_text, paragraphs
 from benchflow_service_claw_gdoc.requests.registry import Reply, handles
 
@@ -68,6 +69,10 @@ def _replace(place: Place, low: int, old: str, new: str) -> None:
 @handles("updateTextStyle")
 def update_text_style(draft: Draft, request: Fields) -> Reply:
     place = draft.range(request)
+    if draft.suggestion:
+        style, fields = request.get("textStyle", {}), request.get("fields")
+        mark_text_style(place.content, place.low, place.high, style, fields, draft.suggestion)
+        return None
     style_text(place.content, place.low, place.high, request.get("textStyle", {}), request.get("fields"))
     return None
 
@@ -75,6 +80,10 @@ def update_text_style(draft: Draft, request: Fields) -> Reply:
 @handles("updateParagraphStyle")
 def update_paragraph_style(draft: Draft, request: Fields) -> Reply:
     place = draft.range(request)
+    if draft.suggestion:
+        style, fields = request.get("paragraphStyle", {}), request.get("fields")
+        mark_paragraph_style(place.content, place.low, place.high, style, fields, draft.suggestion)
+        return None
     style_paragraphs(place.content, place.low, place.high, request.get("paragraphStyle", {}), request.get("fields"))
     return None
 
@@ -105,14 +114,18 @@ def _named_style(tab: Tab, kind: str) -> Fields:
 @handles("createParagraphBullets")
 def create_bullets(draft: Draft, request: Fields) -> Reply:
     place = draft.range(request)
+    content = deepcopy(place.content) if draft.suggestion else place.content
     removed = add_bullets(
         place.tab.data,
-        place.content,
+        content,
         place.low,
         place.high,
         request.get("bulletPreset", ""),
         lambda: "kix." + draft.new_id("list"),
     )
+    if draft.suggestion:
+        mark_bullets(place.content, content, place.low, place.high, draft.suggestion)
+        return None
     for index, count in removed:
         place.tab.shrank(place.segment_id, index, index + count)
     return None
@@ -121,7 +134,10 @@ def create_bullets(draft: Draft, request: Fields) -> Reply:
 @handles("deleteParagraphBullets")
 def delete_bullets(draft: Draft, request: Fields) -> Reply:
     place = draft.range(request)
-    remove_bullets(place.content, place.low, place.high)
+    content = deepcopy(place.content) if draft.suggestion else place.content
+    remove_bullets(content, place.low, place.high)
+    if draft.suggestion:
+        mark_bullets(place.content, content, place.low, place.high, draft.suggestion)
     return None
 
 
