@@ -44,13 +44,15 @@ class Recipe:
     """Below the state directory, topmost first."""
     shown: Mapping[str, str] = field(default_factory=dict)
     """Path in the box to a read-only source."""
+    repositories: tuple[str, ...] = ()
+    """The `objects` directories of git in the layers, as paths in the box."""
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Recipe:
-        return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})))
+        return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})), tuple(meta.get("repositories", ())))
 
     def meta(self) -> dict[str, Any]:
-        return {"layers": list(self.layers), "shown": dict(self.shown)}
+        return {"layers": list(self.layers), "shown": dict(self.shown), "repositories": list(self.repositories)}
 
 
 @dataclass(slots=True)
@@ -177,6 +179,7 @@ class Engine:
         recipe: Recipe,
         lease: leases.LeaseRequest,
         *,
+        workdir: str = "/",
         revert: Sequence[str] = (),
         writable: Mapping[str, str] | None = None,
         **plan: Any,
@@ -201,6 +204,7 @@ class Engine:
                 else:
                     mounts = await self._layers(name, recipe, revert, writable or {})
                     settings |= {"box": name, "mounts": mounts}
+                    settings |= {"workdir": workdir, "repositories": recipe.repositories}
                 await helper.channel.call(
                     "start", [theirs.fileno()], lease=str(path), state=str(self.state), **settings
                 )

@@ -9,7 +9,7 @@ import stat
 import sys
 from typing import Any, Final, NamedTuple
 
-from benchflow_sandbox_local.helper import boxports, cgroups, init, launch, linux, users, wire
+from benchflow_sandbox_local.helper import boxports, cgroups, init, launch, linux, own, users, wire
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS: Final = {
@@ -52,6 +52,8 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
         _proc("proc", "root/proc")
         _sys("root/sys", notes)
         _change_root()
+        if host.stage == 1:
+            own.take(plan["workdir"], plan["repositories"])
         if plan["own_network"]:
             linux.loopback_up()
         with contextlib.suppress(OSError):

@@ -57,7 +57,7 @@ def _copy(source: str, target: str, *, share: bool) -> int:
             os.link(first, name, dst_dir_fd=target_fd, follow_symlinks=False)
             return
         total += info.st_size if stat.S_ISREG(info.st_mode) else 0
-        _copy_entry(name, info, source_fd, target_fd)
+        copy_entry(name, info, source_fd, target_fd)
         if info.st_nlink > 1:
             seen[(info.st_dev, info.st_ino)] = f"{os.readlink(f'/proc/self/fd/{target_fd}')}/{name}"
 
@@ -79,7 +79,7 @@ def copy_one(source: str, target: str) -> None:
     parents = [os.open(os.path.dirname(path), _FOLDER) for path in (source, target)]
     try:
         name = os.path.basename(source)
-        _copy_entry(name, os.lstat(source), *parents)
+        copy_entry(name, os.lstat(source), *parents)
     finally:
         for fd in parents:
             os.close(fd)
@@ -116,7 +116,7 @@ def _walk(source: str, target: str, file: Callable[[str, os.stat_result, int, in
             os.close(target_fd)
 
 
-def _copy_entry(name: str, info: os.stat_result, source_fd: int, target_fd: int) -> None:
+def copy_entry(name: str, info: os.stat_result, source_fd: int, target_fd: int) -> None:
     if stat.S_ISREG(info.st_mode):
         read = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=source_fd)
         try:
