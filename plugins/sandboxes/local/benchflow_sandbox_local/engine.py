@@ -186,9 +186,10 @@ class Engine:
     ) -> Box:
         """A new box. `plan` adds to what the helper is told: network, control groups. Leaves nothing when it fails."""
         helper = await self.open()
-        missing = [name for name in recipe.layers if name in self._discarding or not (self.state / name).is_dir()]
+        there = (name for name in recipe.layers if name not in self._discarding)
+        missing = set(recipe.layers).difference(name for name in there if os.path.isdir(f"{self.state}/{name}"))
         if missing:
-            raise SandboxStartError(f"The image of box {lease.name} is gone: {missing[0]}.", retryable=False)
+            raise SandboxStartError(f"The image of box {lease.name} is gone: {min(missing)}.", retryable=False)
         name = secrets.token_hex(6)
         path = leases.write(name, self.state / "boxes" / name, lease)
         first = _FirstWord()

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from benchflow_sandbox_local.helper import tree
 
-_STAGING: Final = ".benchflow-own"
+_MAKING: Final = ".benchflow-own"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WORKDIR: Final = (200, 16 << 20)
 _REPOSITORIES: Final = (8_000, 128 << 20)
@@ -54,7 +54,7 @@ def _take(top: str, budget: _Budget) -> bool:
         if os.path.realpath(top) == top and os.path.isdir(top):
             folders = _find(top, budget)
             if folders:
-                _rewrite(top, folders)
+                _rewrite(folders)
             return bool(folders)
     return False
 
@@ -76,7 +76,7 @@ def _find(top: str, budget: _Budget) -> list[_Folder]:
                     files.append((entry.name, info))
                 elif stat.S_ISDIR(info.st_mode) and info.st_dev == device:
                     pending.append(entry.path)
-                if budget.entries < 0 or size > budget.size:
+                if budget.entries < 0 or size > budget.size or entry.name == _MAKING:
                     return []
         if files:
             found.append(_Folder(path, os.lstat(path), files))
@@ -84,29 +84,22 @@ def _find(top: str, budget: _Budget) -> list[_Folder]:
     return found
 
 
-def _rewrite(top: str, folders: list[_Folder]) -> None:
+def _rewrite(folders: list[_Folder]) -> None:
     """Each file copied and put in place of itself; names of one file stay names of one file."""
-    before, staging = os.lstat(top), f"{top}/{_STAGING}"
-    os.mkdir(staging, 0o700)
     made: dict[tuple[int, int], str] = {}
-    target = os.open(staging, _FOLDER)
-    try:
-        for folder in folders:
-            source = os.open(folder.path, _FOLDER)
-            try:
-                for name, info in folder.files:
-                    first = made.get((info.st_dev, info.st_ino))
-                    if first is None:
-                        tree.copy_entry(name, info, source, target)
-                    else:
-                        os.link(first, name, dst_dir_fd=target, follow_symlinks=False)
-                    os.rename(name, name, src_dir_fd=target, dst_dir_fd=source)
-                    if info.st_nlink > 1:
-                        made[(info.st_dev, info.st_ino)] = f"{folder.path}/{name}"
-                os.utime(source, ns=(folder.info.st_atime_ns, folder.info.st_mtime_ns))
-            finally:
-                os.close(source)
-    finally:
-        os.close(target)
-        tree.remove(staging)
-        os.utime(top, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for folder in folders:
+        at = os.open(folder.path, _FOLDER)
+        try:
+            for name, info in folder.files:
+                first = made.get((info.st_dev, info.st_ino))
+                if first is None:
+                    tree.copy_entry(name, info, at, at, _MAKING)
+                else:
+                    os.link(first, _MAKING, dst_dir_fd=at, follow_symlinks=False)
+                os.rename(_MAKING, name, src_dir_fd=at, dst_dir_fd=at)
+                if info.st_nlink > 1:
+                    made[(info.st_dev, info.st_ino)] = f"{folder.path}/{name}"
+        finally:
+            tree.remove(_MAKING, at)
+            os.utime(at, ns=(folder.info.st_atime_ns, folder.info.st_mtime_ns))
+            os.close(at)
