@@ -10,6 +10,7 @@ import fnmatch
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cache
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
@@ -154,9 +155,9 @@ _STEERS: Final = (
 
 def steering(change: Change, ground: Ground) -> Steer | None:
     """Which tool of the verifier's this change would steer, unless the author names it."""
-    path = change.path
-    for steer in _STEERS:
-        if any(fnmatch.fnmatchcase(path, _at(glob, ground)) for glob in steer.files):
+    path, home, workdir = change.path, ground.home, ground.workdir
+    for steer in _STEERS if _any_of_them(home, workdir).match(path) else ():
+        if any(fnmatch.fnmatchcase(path, _at(glob, home, workdir)) for glob in steer.files):
             meant = ground.author.says(_distinct(path), *steer.named) or ground.author.instruction_says(*steer.asked)
             idle = steer.used and not any(map(ground.author.tests_run, steer.used))
             return None if meant or idle else steer
@@ -186,7 +187,13 @@ def _distinct(path: str) -> str:
     return name if name.startswith(".") else "/".join(path.split("/")[-2:])
 
 
-def _at(glob: str, ground: Ground) -> str:
+@cache
+def _any_of_them(home: str, workdir: str) -> re.Pattern[str]:
+    """Most paths concern no tool at all: asked once for all of them."""
+    return re.compile("|".join(fnmatch.translate(_at(glob, home, workdir)) for s in _STEERS for glob in s.files))
+
+
+def _at(glob: str, home: str, workdir: str) -> str:
     if glob.startswith("~/"):
-        return ground.home + glob[1:]
-    return ground.workdir + glob[1:] if glob.startswith("./") else glob
+        return home + glob[1:]
+    return workdir + glob[1:] if glob.startswith("./") else glob

@@ -23,7 +23,7 @@ chmod 700 "$1" && { [ -x "$2" ] || chmod u+x "$2"; } || exit 97
 # A script without a first line of its own is bash's, where there is one. Output goes to a file and not through us, so
 # that a server which the solution leaves running keeps a place to write to.
 _RUN = """
-"$(command -v bash || command -v sh)" -c '"$0"' "$2" > "$3" 2>&1 < /dev/null
+if [ "$6" = itself ]; then "$2"; else "$(command -v bash || command -v sh)" -c '"$0"' "$2"; fi > "$3" 2>&1 < /dev/null
 code=$?
 [ ! -s "$3" ] || tail -c "$5" "$3"
 echo "ran $code" >&2
@@ -55,6 +55,8 @@ class OracleSession:
         self._solution = solution
         self._user = context.agent.user
         self._script = f"{solution.target.rstrip('/')}/{solution.script}"
+        with (solution.dir / solution.script).open("rb") as script:
+            self._how = "itself" if script.read(2) == b"#!" else "by-shell"
         self._log = f"{context.log_dir.rstrip('/')}/oracle.txt"
         self._turns = 0
         self._running: asyncio.Task[ExecResult] | None = None
@@ -129,7 +131,7 @@ class OracleSession:
         return done
 
     async def _sh(self, script: str, *, timeout: float | None, root: bool = False) -> ExecResult:
-        arguments = (self._solution.target, self._script, self._log, self._user, str(_SHOWN))
+        arguments = (self._solution.target, self._script, self._log, self._user, str(_SHOWN), self._how)
         agent = self._context.agent
         return await self._context.sandbox.exec(
             ("sh", "-c", script, "sh", *arguments),

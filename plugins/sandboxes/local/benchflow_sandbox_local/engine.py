@@ -47,17 +47,19 @@ class Recipe:
     """Below the state directory, topmost first."""
     shown: Mapping[str, str] = field(default_factory=dict)
     """Path in the box to a read-only source."""
+    repositories: tuple[str, ...] = ()
+    """The `objects` directories of git in the layers, as paths in the box."""
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Recipe:
-        return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})))
+        return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})), tuple(meta.get("repositories", ())))
 
     @property
     def on_snapshot(self) -> bool:
         return bool(self.layers) and self.layers[0].startswith(SNAPSHOTS)
 
     def meta(self) -> dict[str, Any]:
-        return {"layers": list(self.layers), "shown": dict(self.shown)}
+        return {"layers": list(self.layers), "shown": dict(self.shown), "repositories": list(self.repositories)}
 
 
 @dataclass(slots=True)
@@ -184,6 +186,7 @@ class Engine:
         recipe: Recipe,
         lease: leases.LeaseRequest,
         *,
+        workdir: str = "/",
         revert: Sequence[str] = (),
         carry: bool = False,
         writable: Mapping[str, str] | None = None,
@@ -195,9 +198,10 @@ class Engine:
         control groups.
         """
         helper = await self.open()
-        missing = [name for name in recipe.layers if name in self._discarding or not (self.state / name).is_dir()]
+        there = (name for name in recipe.layers if name not in self._discarding)
+        missing = set(recipe.layers).difference(name for name in there if os.path.isdir(f"{self.state}/{name}"))
         if missing:
-            raise SandboxStartError(f"The image of box {lease.name} is gone: {missing[0]}.", retryable=False)
+            raise SandboxStartError(f"The image of box {lease.name} is gone: {min(missing)}.", retryable=False)
         name = secrets.token_hex(6)
         path = leases.write(name, self.state / "boxes" / name, lease)
         first = _FirstWord()
@@ -213,6 +217,7 @@ class Engine:
                 else:
                     mounts = await self._layers(name, recipe, revert, carry, writable or {})
                     settings |= {"box": name, "mounts": mounts}
+                    settings |= {"workdir": workdir, "repositories": recipe.repositories}
                 await helper.channel.call(
                     "start", [theirs.fileno()], lease=str(path), state=str(self.state), **settings
                 )

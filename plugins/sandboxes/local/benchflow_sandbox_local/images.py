@@ -23,6 +23,8 @@ from benchflow_sandbox_local.sandbox import LocalSandbox
 __all__ = ["Images"]
 
 WORKDIR = "/app"
+_FORMAT = "2"
+"""Of `image.json`: a cached image of another is not looked at."""
 _REMEDY = "Allow it with --allow-substitute, or use a sandbox with the capability {capability}."
 OpenBox = Callable[[ImageRef, Mapping[str, str]], Awaitable[LocalSandbox]]
 """A box for building: on this image, with these folders of ours writable in it."""
@@ -89,13 +91,13 @@ class Images:
             user=known["user"],
             main=(*known["meta"].get("entrypoint", ()), *known["meta"].get("cmd", ())),
             notices=(notice, *known["notices"]),
-            meta={**Recipe(tuple(known["layers"])).meta(), **known["meta"]},
+            meta={**Recipe(tuple(known["layers"]), {}, tuple(known["repositories"])).meta(), **known["meta"]},
         )
 
     def _key(self, request: ImageRequest, text: str, context: Context | None) -> str:
         facts = self._engine.facts
         ways = f"{facts['stage']} {facts['idmap']} {facts['single_user']} {self._engine.layout.base} {self._path}"
-        parts = [host.host_identity(), ways, text, json.dumps(dict(request.build_args), sort_keys=True)]
+        parts = [_FORMAT, host.host_identity(), ways, text, json.dumps(dict(request.build_args), sort_keys=True)]
         if context is not None:
             parts.append(store.tree_digest(context.root))
         return store.digest(parts)[:24]
@@ -106,22 +108,26 @@ class Images:
             await engine.job("discard", paths=[name])
         folder.mkdir()
 
+        repositories: dict[str, list[str]] = {}
+
+        def recipe_of(layers: Sequence[str]) -> Recipe:
+            """`layers` themselves, and what is known about them."""
+            found = {path for layer in layers for path in repositories[layer]}
+            return Recipe(tuple(layers[:1] if engine.layout.stage == 2 else layers), {}, tuple(sorted(found)))
+
         async def open_box(layers: tuple[str, ...]) -> LocalSandbox:
-            if engine.layout.stage == 2:
-                layers = layers[:1]
-            return await self._open_box(ImageRef("local:build", workdir="/", meta=Recipe(layers).meta()), {})
+            return await self._open_box(ImageRef("local:build", workdir="/", meta=recipe_of(layers).meta()), {})
 
         async def keep(box: LocalSandbox, number: int) -> str:
             layer = f"{name}/{number}"
-            await box.into_layer(layer)
+            repositories[layer] = await box.into_layer(layer)
             return layer
 
         builder = Builder(recipe, context, request.build_args, self._path, open_box, keep)
         try:
             async with asyncio.timeout(request.timeout):
                 built = await builder.build()
-            layers = built.layers[:1] if engine.layout.stage == 2 else built.layers
-            _write_json(folder / "image.json", _describe(built, layers, builder.notices))
+            _write_json(folder / "image.json", _describe(built, recipe_of(built.layers), builder.notices))
         except BaseException as error:
             with contextlib.suppress(OSError):
                 await asyncio.shield(engine.job("discard", paths=[name]))
@@ -138,7 +144,7 @@ class Images:
             ours[_prefix(layer)] = await self._layer(layer, ours)
         shown |= ours
         key = store.digest([image.ref, json.dumps(shown, sort_keys=True)])[:12] if layers else ""
-        meta = {**image.meta, **Recipe(recipe.layers, shown).meta()}
+        meta = {**image.meta, **replace(recipe, shown=shown).meta()}
         return replace(image, ref=f"{image.ref}+{key}" if key else image.ref, meta=meta)
 
     async def _layer(self, layer: Layer, earlier: Mapping[str, str]) -> str:
@@ -209,9 +215,10 @@ def _write_files(layer: Layer, folder: Path) -> None:
         os.chmod(below, 0o755)
 
 
-def _describe(built: Built, layers: Sequence[str], notices: list[str]) -> dict[str, object]:
+def _describe(built: Built, recipe: Recipe, notices: list[str]) -> dict[str, object]:
     return {
-        "layers": list(layers),
+        "layers": list(recipe.layers),
+        "repositories": list(recipe.repositories),
         "workdir": built.workdir,
         "env": built.env,
         "user": built.user,

@@ -68,6 +68,7 @@ def _usable(wanted: Path) -> Path:
     return other
 
 
+@cache
 def _place() -> list[str]:
     """Which machine, since when it runs, and which of its process tables: where a process id means something."""
     found = [os.uname().nodename]
@@ -90,9 +91,14 @@ def start_time(pid: int) -> str:
         return ""
 
 
+_started = cache(start_time)
+"""For this process, which is as old as it is."""
+
+
 def write(name: str, path: Path, request: LeaseRequest) -> Path:
     lease = folder() / f"{name}.json"
-    lease.parent.mkdir(parents=True, exist_ok=True)
+    if not lease.parent.is_dir():
+        lease.parent.mkdir(parents=True, exist_ok=True)
     now = time.time()
     data = {
         "id": name,
@@ -100,16 +106,17 @@ def write(name: str, path: Path, request: LeaseRequest) -> Path:
         "name": request.name,
         "path": str(path),
         "pid": os.getpid(),
-        "started": start_time(os.getpid()),
+        "started": _started(os.getpid()),
         "place": _place(),
         "labels": {"name": request.name, **request.labels},
         "created_at": now,
         "expires_at": None if request.keep else now + request.expires_after,
         "keep": request.keep,
     }
-    making = lease.with_suffix(f".{os.getpid()}.new")
-    making.write_text(json.dumps(data))
-    making.replace(lease)
+    making = f"{lease}.{os.getpid()}.new"
+    with open(making, "w") as file:
+        file.write(json.dumps(data))
+    os.replace(making, lease)
     return lease
 
 

@@ -86,7 +86,7 @@ class Layout:
         return self.dirs[name]
 
     def _existing(self, layers: Sequence[str], name: str) -> list[str]:
-        return [f"{layer}/{name}" for layer in layers if layer and (self.state / layer / name).is_dir()]
+        return [f"{layer}/{name}" for layer in layers if layer and os.path.isdir(f"{self.state}/{layer}/{name}")]
 
     def _owner(self, path: str) -> tuple[str, str]:
         """The mount a path of the box lies in, and the path below it."""
@@ -102,9 +102,9 @@ class Layout:
             return ""
         wanted = sorted(self._owner(path) for path in shown)
         name = f"points/{hashlib.sha256(repr(wanted).encode()).hexdigest()[:12]}"
-        final = self.state / name
-        if final.is_dir():
+        if os.path.isdir(f"{self.state}/{name}"):
             return name
+        final = self.state / name
         making = Path(tempfile.mkdtemp(prefix=".new-", dir=final.parent))
         try:
             making.chmod(0o755)

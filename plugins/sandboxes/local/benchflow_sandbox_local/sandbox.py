@@ -78,6 +78,7 @@ class LocalSandbox(OneBox):
             cgroups=group.folders,
             own_network=own_network,
             proxy_port=self._network.wanted_port,
+            workdir=self._workdir,
         )
         if carry:  # the topmost layer is the box's own now
             below = Recipe(recipe.layers[1:], recipe.shown)
@@ -157,13 +158,13 @@ class LocalSandbox(OneBox):
         self._require_main(service)
         return "".join(f"{line}\n" for line in self._info.notices).encode()[-tail:]
 
-    async def into_layer(self, layer: str) -> None:
-        """End every process; what the box wrote becomes the layer `layer`."""
+    async def into_layer(self, layer: str) -> list[str]:
+        """End every process; what the box wrote becomes the layer `layer`. Returns the repositories in it."""
         await self._live()
         box = self._box
         assert box is not None
         await self._engine.end(box)
-        await self._engine.job("keep_layer", box=box.id, layer=layer)
+        return list((await self._engine.job("keep_layer", box=box.id, layer=layer))["repositories"])
 
     async def _end(self) -> None:
         box, self._box, self._channel = self._box, None, None

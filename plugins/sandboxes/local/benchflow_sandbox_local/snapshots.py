@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
@@ -28,7 +29,15 @@ async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep:
     finally:
         await box.channel.call("thaw")
     recipe = Recipe.of(image.meta)
-    meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown).meta()}
-    captured = replace(image, ref=f"local:{layer}", digest=None, meta=meta)
     changes = tuple(Change(*row) for row in found["changes"])
+    repositories = sorted({*recipe.repositories, *_repositories(changes)})
+    meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown, tuple(repositories)).meta()}
+    captured = replace(image, ref=f"local:{layer}", digest=None, meta=meta)
     return Snapshot(name, captured, changes, int(found["size"]))
+
+
+def _repositories(changes: Sequence[Change]) -> set[str]:
+    """Where git's repositories that were made in the box keep their objects."""
+    there = {change.path for change in changes if change.kind != "deleted"}
+    folders = {path.removesuffix("/objects") for path in there if path.endswith("/objects")}
+    return {f"{folder}/objects" for folder in folders if {f"{folder}/HEAD", f"{folder}/refs"} <= there}

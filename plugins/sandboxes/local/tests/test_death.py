@@ -135,3 +135,41 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     leases._usable.cache_clear()
     assert leases.folder().is_relative_to(tmp_path)
     leases._usable.cache_clear()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _children(pid: int) -> set[int]:
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+async def test_the_helpers_workers_are_kept_replaced_and_end_with_it(own: Any) -> None:
+    image = await own.prepare(ImageRequest())
+    box = await own.start(image, StartRequest("box"))
+    helper = own.engine._helper._process.pid
+    alone = _children(helper)
+    await box.snapshot("first")
+    (worker,) = _children(helper) - alone
+    for n in range(3):
+        await box.snapshot(f"more-{n}")
+    assert _children(helper) - alone == {worker}, "one after the other: one does them all"
+    await asyncio.gather(*(box.snapshot(f"beside-{n}") for n in range(2)), own.forget(await box.snapshot("gone")))
+    os.kill(worker, signal.SIGKILL)
+
+    async def noticed() -> bool:
+        return worker not in _children(helper)
+
+    assert await eventually(noticed)
+    assert (await box.snapshot("after")).changes == ()
+    workers = _children(helper) - alone
+    os.kill(helper, signal.SIGKILL)
+
+    async def ended() -> bool:
+        return not any(map(_runs, workers))
+
+    assert await eventually(ended)

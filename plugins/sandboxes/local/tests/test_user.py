@@ -14,6 +14,8 @@ from benchflow_core.contracts import ImageRequest, NetworkPolicy, SandboxContext
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_local.plugin import benchflow_sandbox
 
+MAKE = "git init -q %s && git -C %s -c user.name=x -c user.email=x commit -qm x --allow-empty"
+
 async def main():
     home = Path(os.environ["HOME"])
     spec = benchflow_sandbox()
@@ -38,6 +40,12 @@ async def main():
     print(sorted(c.path for c in snapshot.changes))
     copy = await provider.start(snapshot.image, StartRequest("copy", revert=("/usr/bin/env", "/usr/bin/x")))
     print((await copy.exec(["sh", "-c", "ls /usr/bin/env /usr/bin/x /etc/x 2>/dev/null"])).stdout.decode().split())
+    (home / "Dockerfile").write_text(f"FROM a\\nRUN {MAKE % ('/srv/repo', '/srv/repo')}")
+    image = await provider.prepare(ImageRequest(dockerfile=home / "Dockerfile", allow_substitute=True))
+    box = await provider.start(image, StartRequest("git"))
+    print(await sh(f"git clone -q /srv/repo /tmp/c && echo cloned; {MAKE % ('/data/repo', '/data/repo')}"))
+    box = await provider.start((await box.snapshot("y")).image, StartRequest("git2"))
+    print(await sh("for r in srv data; do git clone -q /$r/repo /tmp/$r && echo cloned; done"))
     await provider.close()
     state = home / "cache/sandbox-local"
     print([list((state / name).iterdir()) for name in ("boxes", "trash", "snaps")])
@@ -61,6 +69,7 @@ def test_a_normal_user_gets_the_same_boxes(as_user: Any) -> None:
     assert "refused: This box has one user" in text
     assert "['/etc/x', '/opt/x', '/usr/bin/env', '/usr/bin/x', '/usr/local/lib/x']" in text
     assert "['/etc/x', '/usr/bin/env']" in text
+    assert text.count("cloned\n") == 3, "repositories of the image and of an agent"
     assert lines[-1] == "[[], [], []]", "nothing is left, work directories of mode 000 included"
 
 

@@ -9,7 +9,7 @@ import stat
 import sys
 from typing import Any, Final, NamedTuple
 
-from benchflow_sandbox_local.helper import boxports, cgroups, init, launch, linux, users, wire
+from benchflow_sandbox_local.helper import boxports, cgroups, init, launch, linux, own, users, wire
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS: Final = {
@@ -52,6 +52,8 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
         _proc("proc", "root/proc")
         _sys("root/sys", notes)
         _change_root()
+        if host.stage == 1:
+            own.take(plan["workdir"], plan["repositories"])
         if plan["own_network"]:
             linux.loopback_up()
         with contextlib.suppress(OSError):
@@ -103,6 +105,8 @@ def _enter(host: Host, plan: dict[str, Any]) -> None:
 
 
 def _root(plan: dict[str, Any]) -> None:
+    for name in ("u", "w"):
+        os.makedirs(f"data/boxes/{plan['box']}/{name}", exist_ok=True)
     for entry in plan["mounts"]:
         _mount(entry, plan["box"])
 
@@ -122,12 +126,13 @@ def _mount(entry: dict[str, Any], box: str) -> None:
 def _overlay(lower: list[str], box: str, name: str, target: str) -> None:
     upper, work = f"{box}/u/{name}", f"{box}/w/{name}"
     like = os.stat(lower[0])
-    if not os.path.isdir(upper):
-        os.makedirs(upper)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(upper)
         with contextlib.suppress(OSError):  # of an id that is not mapped
             os.chown(upper, like.st_uid, like.st_gid)
         os.chmod(upper, stat.S_IMODE(like.st_mode))
-    os.makedirs(work, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(work)
     # volatile: no write has to reach the disk, since a box does not outlive a crash. Without it, ending a box waits
     # for the whole file system to be written back, once for each overlay.
     options = f"lowerdir={':'.join(lower)},upperdir={upper},workdir={work},userxattr,volatile"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from benchflow_sandbox_local.helper import changes, linux, tree
@@ -80,9 +80,19 @@ def carry(places: Places, box: str, source: str, mounts: Mounts) -> dict[str, An
 
 def keep_layer(places: Places, box: str, layer: str) -> dict[str, Any]:
     """What a build box wrote becomes a layer; the box has ended."""
-    os.rename(f"{places.state}/boxes/{box}/u", f"{places.state}/{layer}")
-    linux.sync_file_system(f"{places.state}/{layer}")  # a box's own writes are not synced, a cached image's must be
-    return {}
+    target = f"{places.state}/{layer}"
+    os.rename(f"{places.state}/boxes/{box}/u", target)
+    linux.sync_file_system(target)  # a box's own writes are not synced, a cached image's must be
+    tops = [(f"{target}/{name}", places.dirs.get(name, "")) for name in os.listdir(target)]
+    return {"repositories": sorted(path for top, at in tops for path in _repositories(top, at))}
+
+
+def _repositories(top: str, at: str) -> Iterator[str]:
+    """Where the repositories of git in a layer keep their objects, as paths in a box."""
+    for folder, folders, files in os.walk(top):
+        if "HEAD" in files and {"objects", "refs"} <= set(folders):
+            folders.remove("objects")
+            yield f"{at}{folder.removeprefix(top)}/objects"
 
 
 def discard(places: Places, paths: list[str]) -> dict[str, Any]:

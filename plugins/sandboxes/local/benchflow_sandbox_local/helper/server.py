@@ -10,10 +10,10 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from benchflow_sandbox_local.helper import box, cgroups, jobs, linux, plain, setup, transfer, tree, wire
+from benchflow_sandbox_local.helper.workers import Workers
 
 _PLAIN_SECONDS = 5.0
 
@@ -50,7 +50,9 @@ class Server:
         self.snapshots: dict[str, str] = {}
         self.trash: list[str] = []
         self.groups: list[str] = []
-        self.sweeper = 0
+        self.sweeping = False
+        self.poll = select.poll()
+        self.workers = Workers(self.poll, self.work)
 
     def serve(self) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -61,17 +63,17 @@ class Server:
         for fd in (read, write):
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        poll = select.poll()
-        poll.register(self.owner, select.POLLIN)
-        poll.register(read, select.POLLIN)
+        self.poll.register(self.owner, select.POLLIN)
+        self.poll.register(read, select.POLLIN)
         try:
             while True:
-                for fd, _ in poll.poll(1000 if self.ending else None):
+                found = self.poll.poll(1000 if self.ending else None)
+                for fd in [fd for fd, _ in found if not self.workers.hear(fd)]:  # who is free is told first
                     if fd == read:
                         with contextlib.suppress(BlockingIOError):
                             os.read(read, 4096)
                         self.reap()
-                    else:
+                    elif fd == self.owner.fileno():
                         self.handle(*wire.receive(self.owner))
                 self.kill_late()
         except (EOFError, ConnectionError):
@@ -92,6 +94,7 @@ class Server:
         wire.send(self.owner, answer)
 
     def do_setup(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+        self.workers.dismiss()
         self.places = jobs.Places(message["state"], dict(message["dirs"]))
         self.host, facts = setup.prepare(message)
         gc.disable()  # a collection in a fork would touch, and so copy, every page
@@ -114,30 +117,22 @@ class Server:
         return {"pid": pid}
 
     def do_job(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
-        """Files of boxes and layers: a fork does it and answers on `fds[0]`."""
-        function = jobs.JOBS[message["job"]]
+        """Files of boxes and layers: a worker does it and answers on `fds[0]`."""
         if "lease" in message:  # a snapshot that is to go with its owner
             self.snapshots[message["with"]["layer"]] = message["lease"]
         for path in message["with"].get("paths", ()) if message["job"] == "discard" else ():
             self.snapshots.pop(path, None)
-        places = self.places if self.places.state else jobs.Places(message["state"], {})
-        self.worker(lambda: function(places, **message["with"]), fds)
+        if not self.places.state:
+            self.places = jobs.Places(message["state"], {})
+        self.workers.give(message["job"], message["with"], fds)
         return {}
 
-    def worker(self, work: Callable[[], dict[str, Any]], fds: list[int]) -> None:
-        if os.fork():
-            return
-        code = 1
-        try:
-            with socket.socket(fileno=fds[0]) as sock:
-                try:
-                    result = work()
-                except (OSError, transfer.Refused) as error:
-                    result = {"error": transfer.describe(error)}
-                wire.send(sock, result)
-            code = 0
-        finally:
-            os._exit(code)
+    def work(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """In a worker."""
+        if name == "sweep":
+            _delete(**arguments)
+            return {}
+        return jobs.JOBS[name](self.places, **arguments)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
@@ -172,10 +167,7 @@ class Server:
             if pid == 0:
                 return
             self.running.discard(pid)
-            if pid == self.sweeper:
-                self.sweeper = 0
-                self.sweep()
-            elif pid in self.ending:
+            if pid in self.ending:
                 self.ended(self.ending.pop(pid))
 
     def kill_late(self) -> None:
@@ -202,15 +194,15 @@ class Server:
         self.groups += made.cgroups
 
     def sweep(self) -> None:
-        if self.sweeper or not (self.trash or self.groups):
+        if self.sweeping or not (self.trash or self.groups):
             return
-        trash, self.trash = self.trash, []
-        groups, self.groups = self.groups, []
-        self.sweeper = os.fork()
-        if self.sweeper == 0:
-            with contextlib.suppress(BaseException):
-                _delete(trash, groups)
-            os._exit(0)
+        self.sweeping = True
+        self.workers.give("sweep", {"trash": self.trash, "groups": self.groups}, then=self.swept)
+        self.trash, self.groups = [], []
+
+    def swept(self) -> None:
+        self.sweeping = False
+        self.sweep()
 
     def close(self) -> None:
         """The owner is gone: so is everything it had."""
@@ -232,9 +224,7 @@ class Server:
             with contextlib.suppress(OSError):
                 os.unlink(lease)
         _delete(self.trash, self.groups)
-        if self.sweeper:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self.sweeper, 0)
+        self.workers.wait(self.swept)
 
 
 def _tell(waiter: socket.socket) -> None:

@@ -57,7 +57,7 @@ def _copy(source: str, target: str, *, share: bool) -> int:
             os.link(first, name, dst_dir_fd=target_fd, follow_symlinks=False)
             return
         total += info.st_size if stat.S_ISREG(info.st_mode) else 0
-        _copy_entry(name, info, source_fd, target_fd)
+        copy_entry(name, info, source_fd, target_fd)
         if info.st_nlink > 1:
             seen[(info.st_dev, info.st_ino)] = f"{os.readlink(f'/proc/self/fd/{target_fd}')}/{name}"
 
@@ -79,7 +79,7 @@ def copy_one(source: str, target: str) -> None:
     parents = [os.open(os.path.dirname(path), _FOLDER) for path in (source, target)]
     try:
         name = os.path.basename(source)
-        _copy_entry(name, os.lstat(source), *parents)
+        copy_entry(name, os.lstat(source), *parents)
     finally:
         for fd in parents:
             os.close(fd)
@@ -116,11 +116,13 @@ def _walk(source: str, target: str, file: Callable[[str, os.stat_result, int, in
             os.close(target_fd)
 
 
-def _copy_entry(name: str, info: os.stat_result, source_fd: int, target_fd: int) -> None:
+def copy_entry(name: str, info: os.stat_result, source_fd: int, target_fd: int, new_name: str = "") -> None:
+    """One entry that is not a directory, into another, or into the same under another name."""
+    new = new_name or name
     if stat.S_ISREG(info.st_mode):
         read = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=source_fd)
         try:
-            write = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=target_fd)
+            write = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=target_fd)
             try:
                 copy_data(read, write)
                 copy_metadata(read, write)
@@ -130,14 +132,14 @@ def _copy_entry(name: str, info: os.stat_result, source_fd: int, target_fd: int)
             os.close(read)
         return
     if stat.S_ISLNK(info.st_mode):
-        os.symlink(os.readlink(name, dir_fd=source_fd), name, dir_fd=target_fd)
+        os.symlink(os.readlink(name, dir_fd=source_fd), new, dir_fd=target_fd)
     else:
-        os.mknod(name, info.st_mode, info.st_rdev, dir_fd=target_fd)
+        os.mknod(new, info.st_mode, info.st_rdev, dir_fd=target_fd)
         if not is_whiteout(info):
-            os.chmod(name, stat.S_IMODE(info.st_mode), dir_fd=target_fd)
+            os.chmod(new, stat.S_IMODE(info.st_mode), dir_fd=target_fd)
     if not is_whiteout(info):
-        os.chown(name, info.st_uid, info.st_gid, dir_fd=target_fd, follow_symlinks=False)
-        os.utime(name, ns=(info.st_atime_ns, info.st_mtime_ns), dir_fd=target_fd, follow_symlinks=False)
+        os.chown(new, info.st_uid, info.st_gid, dir_fd=target_fd, follow_symlinks=False)
+        os.utime(new, ns=(info.st_atime_ns, info.st_mtime_ns), dir_fd=target_fd, follow_symlinks=False)
 
 
 def copy_data(source: int, target: int) -> None:

@@ -33,6 +33,7 @@ def _start(host: box.Host, state: str, read_only: list[str]) -> str:
         for name in _FOLDERS:
             os.makedirs(f"{state}/boxes/trial/u/root/{name}")
     plan = {"box": "trial", "mounts": mounts, "cgroups": [], "own_network": True, "proxy_port": None, "hostname": "box"}
+    plan |= {"workdir": "/", "repositories": []}
     ours, theirs = socket.socketpair()
     pid = linux.clone(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
     if pid == 0:

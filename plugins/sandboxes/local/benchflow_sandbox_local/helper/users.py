@@ -47,13 +47,13 @@ def find(wanted: str | None, root: str = "") -> User | None:
     user = ROOT if name in ("root", "0") else _find_user(name, root)
     if user is None:
         return None
+    if user is ROOT and not group:
+        return user
     members = [(_number(row[2]), row) for row in _rows(f"{root}/etc/group", 4)]
     if group:
         gid = next((g for g, row in members if row[0] == group), None)
         gid = _number(group) if gid is None else gid
         return None if gid is None else User(user.name, user.uid, gid, (), user.home)
-    if user is ROOT:
-        return user
     extra = tuple(g for g, row in members if g is not None and user.name in row[3].split(","))
     return User(user.name, user.uid, user.gid, tuple(sorted({user.gid, *extra})), user.home)
 
