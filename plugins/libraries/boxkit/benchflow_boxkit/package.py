@@ -35,7 +35,9 @@ def tree(cache: Path) -> Path:
         other = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}")
         other.parent.mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=io.BytesIO(_INTERPRETER.archive())) as tar:
-            tar.extractall(other, filter="fully_trusted")
+            # Python before 3.11.4 knows no filters; this archive is our own.
+            tar.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)
+            tar.extractall(other)
         try:
             other.rename(folder)
         except OSError:  # another process was first

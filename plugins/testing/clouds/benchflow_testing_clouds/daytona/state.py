@@ -285,4 +285,5 @@ class World:
 
 def _unpack(path: Path, folder: Path) -> None:
     with tarfile.open(path) as tar:
-        tar.extractall(folder, filter="tar")
+        tar.extraction_filter = getattr(tarfile, "tar_filter", None)
+        tar.extractall(folder)

@@ -205,7 +205,8 @@ class Templates:
         name = f"files-{digest}"
         if not (template.folder / name).exists():
             with tarfile.open(path) as tar:
-                tar.extractall(template.folder / name, filter="tar")
+                tar.extraction_filter = getattr(tarfile, "tar_filter", None)
+                tar.extractall(template.folder / name)
         source, target, owner, mode = (*args, "", "")[:4]
         flags = (f"--chown={owner} " if owner else "") + (f"--chmod={mode} " if mode else "")
         template.lines.append(f"COPY {flags}" + json.dumps([f"{name}/{source}", target]))
