@@ -83,6 +83,7 @@ class Channel:
                 raise SandboxLost(f"{self._who} is gone.") from error
 
     async def _send_first(self, data: bytes, fds: Sequence[int]) -> int:
+        end = self._loop.time() + wire.PATIENCE
         while True:
             try:
                 return self._sock.sendmsg([data], wire.ancillary(fds))
@@ -93,6 +94,10 @@ class Channel:
                     await ready
                 finally:
                     self._loop.remove_writer(self._sock)
+            except OSError as error:
+                if not wire.must_wait(error) or self._loop.time() > end:
+                    raise
+                await asyncio.sleep(wire.PAUSE)
 
     def _readable(self) -> None:
         try:

@@ -53,6 +53,29 @@ async def main():
 asyncio.run(main())
 """
 
+MANY = """
+import asyncio, os, resource
+from pathlib import Path
+from benchflow_core.contracts import ImageRequest, SandboxContext, StartRequest
+from benchflow_sandbox_local.plugin import benchflow_sandbox
+
+async def main():
+    home = Path(os.environ["HOME"])
+    (home / "work").mkdir()
+    for number in range(3000):
+        path = home / "tree" / str(number % 50) / str(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 4000)
+    provider = benchflow_sandbox().open(SandboxContext(home / "work", home / "cache"))
+    box = await provider.start(await provider.prepare(ImageRequest()), StartRequest("many"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    await asyncio.gather(*(box.upload(home / "tree", f"/data/{n}") for n in range(2)))
+    print((await box.exec(["sh", "-c", "find /data -type f | wc -l"])).stdout.decode().strip())
+    await provider.close()
+
+asyncio.run(main())
+"""
+
 
 def test_a_normal_user_gets_the_same_boxes(as_user: Any) -> None:
     done = as_user("-c", SCRIPT)
@@ -79,3 +102,11 @@ def test_a_normal_user_passes_the_suite(as_user: Any, pytestconfig: pytest.Confi
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(pytestconfig.inipath), str(here)]
     done = as_user(*arguments)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def test_few_descriptors_may_be_under_way_and_many_files_arrive(as_user: Any) -> None:
+    """The kernel counts a normal user's in all sockets together, against the sender's limit of open files."""
+    done = as_user("-c", MANY)
+    if "user namespaces" in done.stderr:
+        pytest.skip("user namespaces are forbidden to users here")
+    assert done.stdout.splitlines()[-1:] == ["6000"], done.stderr[-2000:]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import json
 import os
 import socket
 import struct
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ Message = dict[str, Any]
 HEADER = struct.Struct("!IB")
 MAX_MESSAGE = 64 * 1024 * 1024
 MAX_FDS = 32
+PATIENCE, PAUSE = 60.0, 0.005
 _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _ANCILLARY = socket.CMSG_SPACE(MAX_FDS * 4)
 
@@ -43,9 +46,25 @@ def recv_part(sock: socket.socket, limit: int) -> tuple[bytes, list[int]]:
     return data, take_fds(found)
 
 
+def must_wait(error: OSError) -> bool:
+    """A normal user may have only so many descriptors under way, in all sockets together: some have to arrive first."""
+    return error.errno == errno.ETOOMANYREFS
+
+
+def _send_first(sock: socket.socket, data: bytes, fds: Sequence[int]) -> int:
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return sock.sendmsg([data], ancillary(fds))
+        except OSError as error:
+            if not must_wait(error) or time.monotonic() > end:
+                raise
+        time.sleep(PAUSE)
+
+
 def send(sock: socket.socket, message: Message, fds: Sequence[int] = ()) -> None:
     data = encode(message, fds)
-    sent = sock.sendmsg([data], ancillary(fds))
+    sent = _send_first(sock, data, fds)
     if sent < len(data):
         sock.sendall(data[sent:])
 
