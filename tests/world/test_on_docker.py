@@ -69,6 +69,7 @@ async def test_an_image_without_its_task_is_not_ready(on_docker, stand_in, tmp_p
         result = await on_docker(folder, environment_manifest=str(tmp_path / "m.toml"))
         assert result.rewards is None and f"not ready within {seconds} s: http://localhost:8023/health" in result.error
         if "HTTP 503" in result.error:
+            assert "0 referrals" in result.error_info["details"]["log"]
             return
     raise AssertionError(result.error)
 
