@@ -62,11 +62,16 @@ async def test_an_image_that_owns_its_lifecycle(on_docker, stand_in):
 
 
 async def test_an_image_without_its_task_is_not_ready(on_docker, stand_in, tmp_path):
-    text = (CHI / "environment.toml").read_text().replace("CHI_BENCH_TASK_ID", "OTHER").replace("120", "2")
-    (tmp_path / "m.toml").write_text(text)
-    result = await on_docker(CHI / "tasks" / "close-the-referral", environment_manifest=str(tmp_path / "m.toml"))
-    assert result.rewards is None and "not ready within 2 s: http://localhost:8023/health: HTTP 503" in result.error
-    assert "0 referrals" in result.error_info["details"]["log"]
+    text = (CHI / "environment.toml").read_text().replace("CHI_BENCH_TASK_ID", "OTHER")
+    for seconds in ("2", "30"):  # a busy machine may not have started it in two
+        (tmp_path / "m.toml").write_text(text.replace("120", seconds))
+        folder = CHI / "tasks" / "close-the-referral"
+        result = await on_docker(folder, environment_manifest=str(tmp_path / "m.toml"))
+        assert result.rewards is None and f"not ready within {seconds} s: http://localhost:8023/health" in result.error
+        if "HTTP 503" in result.error:
+            assert "0 referrals" in result.error_info["details"]["log"]
+            return
+    raise AssertionError(result.error)
 
 
 async def test_claws_as_layers_in_an_image_that_knows_nothing_of_them(on_docker):

@@ -180,10 +180,15 @@ class SnapshotTests(SandboxSuite):
 
     @needs("changes", "changes-carried", "snapshot")
     async def test_carried_changes_are_against_the_image_below(self, bench: Bench) -> None:
-        """A box goes on from a snapshot of a snapshot: whatever was changed when, the image is what it is against."""
-        box = await bench.start()
-        first, second, third, untouched = paths = await _own_files(box)
-        folder = await bench.scratch(box)
+        """A box goes on from a snapshot of a snapshot: whatever was changed when, the image is what it is against.
+
+        The image is itself a snapshot here, of a box that was set up.
+        """
+        first_box = await bench.start()
+        first, second, third, untouched = paths = await _own_files(first_box)
+        folder = await bench.scratch(first_box)
+        await ok(first_box, 'echo 0 >>"$1"', first)
+        box = await bench.start((await first_box.snapshot("kit-set-up")).image)
         look = '[ ! -L "$1" ] && ls -ld "$1" | cut -c1-10; cksum <"$1"'
         before = [await ok(box, look, p) for p in paths]
         await ok(

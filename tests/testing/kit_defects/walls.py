@@ -159,6 +159,12 @@ class RevertsNothing(Provider):
         return await super().start(image, replace(request, revert=()))
 
 
+@defect("test_carried_changes_are_against_the_image_below", base="local")
+class CarriesNoChanges(Provider):
+    async def start(self, image, request):
+        return await super().start(image, replace(request, carry_changes=False))
+
+
 @defect("test_hidden_paths_cannot_be_read test_read_only_paths_cannot_be_changed", declares="access-view")
 class ShowsEverything(Box):
     async def exec(self, argv, view=None, **options):

@@ -94,6 +94,7 @@ def batch_update(call: Call) -> dict[str, Any]:
     now, ids = show_time(call.store), lambda kind: new_id(call.store, kind)
     changed, replies, suggested = apply_batch(document, requests, ids, _user(call), now, suggest)
     revision = save(call.store, row, changed, _user(call))
+    call.about = "".join(f" #{name}" for name in sorted(asked))
     answer = {"documentId": row["id"], "replies": replies, "writeControl": {"requiredRevisionId": revision}}
     if suggest or any(suggested):
         answer["suggestionResponses"] = suggested

@@ -38,6 +38,8 @@ class Call:
     media: bytes | None = None
     """What was uploaded, if anything was."""
     media_type: str = ""
+    about: str = ""
+    """What the log of calls says behind the path."""
 
     def __getitem__(self, name: str) -> str:
         return self.path[name]

@@ -82,7 +82,7 @@ class Dispatcher:
     def call(self, request: Request, media: bytes | None = None, media_type: str = "") -> Response:
         """`media` is what an upload brought; the request's body is then its metadata."""
         method, path = self.find(request)
-        user = ""
+        user, about = "", ""
         try:
             if media is None and len(request.body) > self.service.max_body:
                 raise self.service.too_large
@@ -93,9 +93,10 @@ class Dispatcher:
             body = {} if method.verb in ("GET", "DELETE") else self.service.read_body(request, method)
             call = Call(self.service, self.store, request, method, path, query, principal, body, media, media_type)
             response = self._run(call)
+            about = call.about
         except ApiError as error:
             response = self.service.render_error(error, request)
-        self._log(method.id, request, user, response)
+        self._log(method.id, request, user, response, about)
         return response
 
     def _run(self, call: Call) -> Response:
@@ -169,7 +170,7 @@ class Dispatcher:
             self.service.api.contract.check_mask(method.response, mask)
         return mask
 
-    def _log(self, method: str, request: Request, user: str, response: Response) -> None:
+    def _log(self, method: str, request: Request, user: str, response: Response, about: str = "") -> None:
         shown = "&".join(f"{name}={values[0]}" for name, values in request.query.items() if name not in SECRET)
         target = f"{request.path}?{shown}" if shown else request.path
         with self.store.transaction():
@@ -178,7 +179,7 @@ class Dispatcher:
                 at=self.store.now_ms(),
                 method=method,
                 verb=request.method,
-                path=target[:500],
+                path=target[:500] + about,
                 user=user,
                 status=response.status,
                 refused=response.refused,

@@ -6,7 +6,8 @@
 says: after `labels.create` a call of `labels.get` shows what it did, and this test asserts it. Names are without the
 API's prefix. A method on either side counts as shown: a read that shows a write is itself seen to work. `state` is the
 admin channel, for the few effects that the API itself has no method to see. The service's log of calls is looked at
-after the test: what a line claims and did not happen, in this order, fails it. The tables of docs/services are made
+after the test: what a line claims and did not happen, in this order, fails it. `#insertText` is a request inside a
+batch of Docs, which the log names behind the path. The tables of docs/services are made
 from these lines, read from the source.
 """
 
@@ -21,8 +22,6 @@ from typing import Any, TypeVar
 __all__ = ["STATE", "Calls", "checked", "effects_in", "missed", "pairs", "shows"]
 
 STATE = "state"
-BATCH = "documents.batchUpdate"
-"""What carries the request types of Docs, which are written `#insertText`."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -87,8 +86,12 @@ class Calls:
 
     def _rows(self) -> list[tuple[str, int]]:
         with sqlite3.connect(f"file:{self.db}?mode=ro", uri=True) as db:
-            rows = db.execute("SELECT method, status, refused FROM _calls ORDER BY rowid").fetchall()
-        return [(str(method).removeprefix(self.prefix), 400 if no else int(status)) for method, status, no in rows]
+            rows = db.execute("SELECT method, status, refused, path FROM _calls ORDER BY rowid").fetchall()
+        found = []
+        for method, status, refused, path in rows:
+            names = [str(method).removeprefix(self.prefix), *(word for word in path.split(" ") if word[:1] == "#")]
+            found += [(name, 400 if refused else int(status)) for name in names]
+        return found
 
     def since(self) -> list[tuple[str, int]]:
         return self._rows()[self.start :]
@@ -99,8 +102,7 @@ def missed(lines: tuple[str, ...], calls: list[tuple[str, int]]) -> list[str]:
     wrong = []
     for line in lines:
         for written, seen in pairs(line):
-            asked = BATCH if written.startswith("#") else written
-            at = next((n for n, (name, status) in enumerate(calls) if name == asked and status < 400), None)
+            at = next((n for n, (name, status) in enumerate(calls) if name == written and status < 400), None)
             later = {name for name, _ in calls[at + 1 :]} if at is not None else set()
             if at is None or (seen != STATE and seen not in later):
                 wrong.append(f"{written} > {seen}")

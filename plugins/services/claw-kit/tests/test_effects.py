@@ -39,5 +39,7 @@ def test_a_claim_that_did_not_happen_is_told():
     assert missed(("labels.create > labels.get",), calls) == ["labels.create > labels.get"]
     assert missed(("labels.list > labels.get",), calls) == ["labels.list > labels.get"]
     assert missed(("labels.create > state",), calls) == []
+    batch = [("documents.batchUpdate", 200), ("#insertText", 200), ("documents.get", 200)]
+    assert missed(("#insertText #insertTable > documents.get",), batch) == ["#insertTable > documents.get"]
     with pytest.raises(ValueError, match="write it as"):
         list(pairs("labels.create"))
