@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
 from benchflow_core.errors import InfrastructureError
@@ -12,6 +13,9 @@ from benchflow_sandbox_local import leases
 from benchflow_sandbox_local.engine import SNAPSHOTS, Box, Engine, Recipe
 
 __all__ = ["capture"]
+
+_MOST_REPOSITORIES: Final = 500
+"""That a box makes anew: an agent cannot hold up its verification with them."""
 
 
 async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
@@ -30,8 +34,13 @@ async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep:
         await box.channel.call("thaw")
     recipe = Recipe.of(image.meta)
     changes = tuple(Change(*row) for row in found["changes"])
+<<<<<<< HEAD
     repositories = sorted({*recipe.repositories, *_repositories(changes)})
     meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown, tuple(repositories)).meta()}
+=======
+    new = sorted(_repositories(changes).difference(recipe.repositories))[:_MOST_REPOSITORIES]
+    meta = {**image.meta, **Recipe((layer, *lower), recipe.shown, (*recipe.repositories, *new)).meta()}
+>>>>>>> b147b0d984cab2ce8f72f5c9c227ce6311ef6707
     captured = replace(image, ref=f"local:{layer}", digest=None, meta=meta)
     return Snapshot(name, captured, changes, int(found["size"]))
 

@@ -78,5 +78,8 @@ async def test_what_is_too_much_is_left_alone(provider: Any, start: Any) -> None
     copy = await provider.start(snapshot.image, StartRequest("many"))
     assert await sh(copy, "ls /app | wc -l; cat /app/file7") == "221\n7\n"
     assert await sh(copy, CLONE.format("/app/repo")) == "hi\n", "its objects are few"
+    fakes = "import os\nfor n in range(510):\n  for d in ('objects', 'refs'): os.makedirs(f'/data/{n}/{d}')\n  open(f'/data/{n}/HEAD', 'w')"
+    await sh(box, f'python3 -c "{fakes}"')
+    assert len((await box.snapshot("fakes")).image.meta["repositories"]) == 500
     again = await provider.start(linked.image, StartRequest("linked"))
     assert (await again.snapshot("z")).changes == ()

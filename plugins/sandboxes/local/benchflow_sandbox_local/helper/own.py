@@ -44,7 +44,8 @@ def take(workdir: str, repositories: Sequence[str]) -> None:
         taken = f"{workdir}/"
     budget = _Budget(*_REPOSITORIES)
     for path in repositories:
-        if not (taken and path.startswith(taken)):
+        budget.entries -= 1
+        if budget.entries > 0 and not (taken and path.startswith(taken)):
             _take(path, budget)
 
 
