@@ -34,13 +34,8 @@ async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep:
         await box.channel.call("thaw")
     recipe = Recipe.of(image.meta)
     changes = tuple(Change(*row) for row in found["changes"])
-<<<<<<< HEAD
-    repositories = sorted({*recipe.repositories, *_repositories(changes)})
-    meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown, tuple(repositories)).meta()}
-=======
     new = sorted(_repositories(changes).difference(recipe.repositories))[:_MOST_REPOSITORIES]
-    meta = {**image.meta, **Recipe((layer, *lower), recipe.shown, (*recipe.repositories, *new)).meta()}
->>>>>>> b147b0d984cab2ce8f72f5c9c227ce6311ef6707
+    meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown, (*recipe.repositories, *new)).meta()}
     captured = replace(image, ref=f"local:{layer}", digest=None, meta=meta)
     return Snapshot(name, captured, changes, int(found["size"]))
 
