@@ -8,12 +8,14 @@ import hashlib
 import json
 import shlex
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_boxkit import package
 from benchflow_boxkit.failures import Missing
 from benchflow_boxkit.locks import file_lock
+from benchflow_boxkit.pacing import Pace
 from benchflow_boxkit.recipe import Recipe
 from e2b import AsyncSandbox
 
@@ -32,8 +34,8 @@ _PACKED: Final = f"{package.HOME}/copied"
 
 
 class Carrying:
-    def __init__(self, images: Images, start: Callable[[str], Awaitable[E2BMachine]], locks: Path) -> None:
-        self._images, self._start, self._locks = images, start, locks
+    def __init__(self, images: Images, start: Callable[[str], Awaitable[E2BMachine]], pace: Pace, locks: Path) -> None:
+        self._images, self._start, self._pace, self._locks = images, start, pace, locks
 
     async def carry(self, recipe: Recipe, folder: Path) -> None:
         """Everything that this image copies from others is in the folder then. Again: what is missing."""
@@ -45,7 +47,8 @@ class Carrying:
             if not (folder / copy.folder).exists():
                 wanted.setdefault(copy.origin, []).append(copy)
         for origin, copies in wanted.items():
-            await self._fetch(await self._template(origin, recipe, folder), copies, recipe, folder)
+            name = await self._template(origin, recipe, folder)
+            await self._pace.run(partial(self._fetch, name, copies, recipe, folder))
 
     # --- templates ----------------------------------------------------------------------------------------------------
 
@@ -75,13 +78,14 @@ class Carrying:
             await asyncio.shield(machine.delete())
 
     async def _take(self, sandbox: AsyncSandbox, copy: Copy, name: str, folder: Path) -> None:
+        if (target := folder / copy.folder).exists():
+            return
         said = await _packed(sandbox, copy, name)
         if "missing" in said:
             raise BuildError(
                 f"{name}, line {copy.line}: COPY --from={copy.said}: there is no {said['missing']} in it.",
                 remedy="Name a path that the stage makes.",
             )
-        target = folder / copy.folder
         unfinished = target.with_name(f"{target.name}.part")
         unfinished.mkdir(parents=True, exist_ok=True)
         found = hashlib.sha256()

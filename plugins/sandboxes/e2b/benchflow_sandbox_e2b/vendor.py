@@ -13,6 +13,7 @@ from typing import Any, Final
 from benchflow_boxkit.failures import Missing
 from benchflow_boxkit.leases import labels as lease_labels
 from benchflow_boxkit.machines import made_or_gone
+from benchflow_boxkit.pacing import Pace
 from benchflow_boxkit.recipe import Recipe
 from e2b import AsyncSandbox
 
@@ -29,6 +30,8 @@ from benchflow_sandbox_e2b.sizes import fit
 
 __all__ = ["VENDOR"]
 
+_COPY_TERM: Final = 3600.0
+
 
 class E2BVendor:
     name = "e2b"
@@ -38,7 +41,8 @@ class E2BVendor:
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
         self._images = Images(self._settings, fit(Resources(), self._settings))
         self._labels = context.labels
-        self._carrying = Carrying(self._images, self._look_into, context.cache_dir / self.name / "locks")
+        pace = Pace(self.creates_at_once, tries=self.create_tries)
+        self._carrying = Carrying(self._images, self._look_into, pace, context.cache_dir / self.name / "locks")
 
     async def find_image(self, recipe: Recipe) -> str | None:
         return await self._images.find(recipe)
@@ -52,7 +56,7 @@ class E2BVendor:
 
     async def _look_into(self, template: str) -> E2BMachine:
         """A box from which something is copied."""
-        request = StartRequest(name="copy-from", resources=Resources(), expires_after=self._settings.keep_seconds)
+        request = StartRequest(name="copy-from", resources=Resources(), expires_after=_COPY_TERM)
         marks = lease_labels("box", self._labels, expires_after=request.expires_after)
         return await self.start(template, request, NetworkPolicy("none"), marks)
 
