@@ -80,7 +80,7 @@ FROM {DEBIAN} AS unused
 RUN exit 7
 FROM ground AS top
 WORKDIR /work
-COPY file .
+COPY . .
 FROM {DEBIAN}
 RUN exit 8
 """
@@ -203,14 +203,16 @@ class TestE2B(CloudCase):
     async def test_stages_that_stand_on_each_other_and_caches_are_built(
         self, provider: SandboxProvider, tmp_path: Path
     ) -> None:
-        (tmp_path / "file").write_text("copied\n")
-        (tmp_path / "Dockerfile").write_text(STAGES)
+        (task := tmp_path / "task").mkdir()
+        (task / "file").write_text("copied\n")
+        (task / "Dockerfile").write_text(STAGES)
         arguments = {"TAG": "bookworm-slim"}
         made = await provider.prepare(
-            ImageRequest(context=tmp_path, dockerfile=tmp_path / "Dockerfile", build_args=arguments, target="top")
+            ImageRequest(context=task, dockerfile=task / "Dockerfile", build_args=arguments, target="top")
         )
         box = await provider.start(made, StartRequest(name="stages"))
         assert (await box.exec(["cat", "/tag", "file"])).stdout == b"bookworm-slim\ncopied\n"
+        assert (await box.exec(["ls", "-A"])).stdout == b"Dockerfile\nfile\n", "and nothing of ours"
         assert made.workdir == "/work" and made.notices == ()
         await box.stop()
 
