@@ -101,7 +101,7 @@ def index(sandboxes: list[Known]) -> str:
     lines += [f"| {WORDS[c]} | {' | '.join(s.cell(c) for s in sandboxes)} |" for c in Capability]
     lines += [
         "",
-        "`host`: where this machine allows it; `bench plugins doctor NAME` tells. `yes, but`:",
+        "`host`: where this machine allows it; `bench plugins doctor NAME` tells. `yes, but`, and why not:",
         "",
         *(f"- **{s.name}**, {WORDS[Capability(c)]}: {said}." for s in sandboxes for c, said in s.spec.caveats.items()),
         "",
@@ -114,7 +114,7 @@ def index(sandboxes: list[Known]) -> str:
 
 def part(sandbox: Known) -> str:
     can = [sandbox.word(c) for c in Capability if c in sandbox.capabilities]
-    cannot = [WORDS[c] for c in Capability if c not in sandbox.capabilities]
+    cannot = [sandbox.word(c) for c in Capability if c not in sandbox.capabilities]
     lines = ["| it can | it cannot |", "|---|---|"]
     rows = max(len(can), len(cannot))
     can, cannot = [*can, *[""] * (rows - len(can))], [*cannot, *[""] * (rows - len(cannot))]

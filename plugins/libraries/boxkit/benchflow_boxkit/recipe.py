@@ -27,6 +27,8 @@ from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskErr
 __all__ = ["Recipe", "compose", "text_of"]
 
 _OWN: Final = ".benchflow"
+_EVERYTHING: Final = frozenset({"", ".", "./.", "*", "./*", ".*", "**"})
+"""Sources of a COPY that are the whole context, our own folder in it too; a slash at their end is nothing new."""
 _BIN: Final = str(PurePosixPath(PYTHON).parent)
 
 
@@ -72,7 +74,7 @@ def compose(request: ImageRequest, layers: Sequence[Layer], env: Mapping[str, st
     for layer in layers:
         layering.prefix_of(layer, HOME)
         key.update(layering.digest(layer).encode())
-    text = source.rstrip("\n") + "\n" + _ending(request.target, layers)
+    text = source.rstrip("\n") + "\n" + _ending(request.target, layers, _OWN if _copies_all(source) else "")
     return Recipe(
         key.hexdigest()[:24], name, text, context, tuple(layers), layering.indexes(env), request.timeout, substituted
     )
@@ -110,10 +112,21 @@ def _source(request: ImageRequest) -> tuple[str, contexts.Context | None, str, s
     return recipe.text, contexts.Context.of(request.context or path.parent, path), str(path), said
 
 
-def _ending(target: str | None, layers: Sequence[Layer]) -> str:
+def _copies_all(source: str) -> bool:
+    """May it? What a variable stands for is not known here."""
+    for line in source.replace("\\\n", " ").splitlines():
+        words = re.sub(r'[\[\]",]', " ", line).split()
+        copies = bool(words) and words[0].upper() in ("COPY", "ADD")
+        if copies and any(word.rstrip("/") in _EVERYTHING or "$" in word for word in words[1:-1]):
+            return True
+    return False
+
+
+def _ending(target: str | None, layers: Sequence[Layer], unwanted: str) -> str:
     run = json.dumps
     lines = [f"FROM {target}"] if target else []
-    lines += [f"COPY {_OWN}/box {HOME}", f"RUN {run(RECORD)}", "USER root", f"RUN {run([*RECORD, 'keep'])}"]
+    lines += [f"COPY {_OWN}/box {HOME}", f"RUN {run(RECORD)}", "USER root"]
+    lines.append(f"RUN {run([*RECORD, 'keep', *filter(None, [unwanted])])}")
     for number, layer in enumerate(layers):
         if layer.files:
             lines.append(f"COPY {run([f'{_OWN}/files/{number}/', f'{os.path.normpath(layer.prefix)}/'])}")

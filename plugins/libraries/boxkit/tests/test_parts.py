@@ -32,6 +32,22 @@ def _task(tmp_path: Path, text: str, **files: str) -> ImageRequest:
     return ImageRequest(context=folder, dockerfile=folder / "Dockerfile")
 
 
+@pytest.mark.parametrize(
+    ("line", "cleaned"),
+    [
+        ("COPY . /app", True),
+        ("COPY --chown=a ./ \\\n /app", True),
+        ('ADD ["x", ".", "/app"]', True),
+        ("COPY $WHAT /app", True),
+        ("COPY x .", False),
+        ("COPY .bashrc /root/", False),
+    ],
+)
+def test_what_a_copy_of_everything_takes_along_of_ours_is_removed(tmp_path: Path, line: str, cleaned: bool) -> None:
+    text = compose(_task(tmp_path, f"FROM a\n{line}\n"), (), {}).text
+    assert ('"keep", ".benchflow"]' in text) is cleaned
+
+
 def test_the_key_of_an_image_is_its_content(tmp_path: Path) -> None:
     first = compose(_task(tmp_path, "FROM a\nCOPY x /x\n", x="1"), (), {})
     assert compose(_task(tmp_path, "FROM a\nCOPY x /x\n", x="1"), (), {}).key == first.key

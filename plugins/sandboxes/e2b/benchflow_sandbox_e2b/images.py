@@ -23,6 +23,7 @@ from benchflow_sandbox_e2b.dockerfiles import template
 from benchflow_sandbox_e2b.failures import refusal, translated
 from benchflow_sandbox_e2b.settings import Settings
 from benchflow_sandbox_e2b.sizes import Size
+from benchflow_sandbox_e2b.stages import lower
 
 __all__ = ["PREFIX", "Images"]
 
@@ -35,13 +36,17 @@ class Images:
         self._sized: dict[str, asyncio.Task[str]] = {}
 
     async def find(self, recipe: Recipe) -> str | None:
-        name = self._name(recipe.key)
-        return name if await self._ready(name, recipe.timeout) else None
+        name = self.name(recipe.key)
+        return name if await self.ready(name, recipe.timeout) else None
 
     async def build(self, recipe: Recipe, dockerfile: Path) -> str:
-        name = self._name(recipe.key)
-        await self._make(template(recipe, dockerfile.parent), name, self._default, recipe.name, recipe.timeout)
+        name = self.name(recipe.key)
+        await self.make(template(lower(recipe.text, recipe.name), recipe.name, dockerfile.parent), name, recipe)
         return name
+
+    async def make(self, what: Any, name: str, recipe: Recipe) -> None:
+        """A template of the default size."""
+        await self._make(what, name, self._default, recipe.name, recipe.timeout)
 
     async def sized(self, name: str, size: Size) -> str:
         """The template with this size: on top of the one that is there, made when it is first asked for."""
@@ -54,11 +59,11 @@ class Images:
         return await asyncio.shield(known)
 
     async def _resize(self, name: str, wanted: str, size: Size) -> str:
-        if not await self._ready(wanted, 600.0):
+        if not await self.ready(wanted, 600.0):
             await self._make(AsyncTemplate().from_template(name), wanted, size, wanted, 600.0)
         return wanted
 
-    def _name(self, key: str) -> str:
+    def name(self, key: str) -> str:
         return f"{PREFIX}{key}-{self._default.suffix}"
 
     # --- requests --------------------------------------------------------------------------------------------------
@@ -66,7 +71,7 @@ class Images:
     def _client(self) -> Any:
         return get_api_client(ConnectionConfig(**self._settings.connection))
 
-    async def _ready(self, name: str, timeout: float) -> bool:
+    async def ready(self, name: str, timeout: float) -> bool:
         """Whether it can be used; one that somebody is building is waited for."""
         pause = 0.5
         with contextlib.suppress(TimeoutError):

@@ -33,6 +33,10 @@ class E2BMachine(CloudMachine):
     def id(self) -> str:
         return str(self._sandbox.sandbox_id)
 
+    @property
+    def sandbox(self) -> AsyncSandbox:
+        return self._sandbox
+
     async def _keep(self) -> bool:
         """A box lives a few minutes at a time: while this host lives, it asks for more, up to the box's own end."""
         left = self._ends - time.time()

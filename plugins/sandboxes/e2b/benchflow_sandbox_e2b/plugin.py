@@ -25,8 +25,8 @@ def _spec() -> SandboxSpec:
         requires=("E2B_API_KEY",),
         caveats={
             **VIEWS,
-            Capability.IMAGE_BUILD: "as a template's steps; `COPY --from`, mounts other than caches, `SHELL` and a few "
-            "flags are refused by line before anything starts",
+            Capability.IMAGE_BUILD: "as a template's steps, each stage that files are copied from as a template of its "
+            "own; mounts other than caches, `SHELL` and a few flags are refused by line before anything starts",
             Capability.IMAGE_PREBUILT: "without their own `WORKDIR` and `USER`, which E2B does not tell",
         },
         refuse_image=_refuse_image,

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.leases import labels as lease_labels
 from benchflow_boxkit.machines import made_or_gone
+from benchflow_boxkit.pacing import Pace
 from benchflow_boxkit.recipe import Recipe
 from e2b import AsyncSandbox
 
 from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources, SandboxContext, StartRequest
 from benchflow_core.errors import SandboxStartError
 from benchflow_sandbox_e2b import leases
+from benchflow_sandbox_e2b.carrying import Carrying
 from benchflow_sandbox_e2b.dockerfiles import notices
 from benchflow_sandbox_e2b.failures import translated
 from benchflow_sandbox_e2b.images import Images
@@ -27,6 +30,8 @@ from benchflow_sandbox_e2b.sizes import fit
 
 __all__ = ["VENDOR"]
 
+_COPY_TERM: Final = 3600.0
+
 
 class E2BVendor:
     name = "e2b"
@@ -35,6 +40,9 @@ class E2BVendor:
         self._settings = Settings.of(context.env or os.environ, context.options)
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
         self._images = Images(self._settings, fit(Resources(), self._settings))
+        self._labels = context.labels
+        pace = Pace(self.creates_at_once, tries=self.create_tries)
+        self._carrying = Carrying(self._images, self._look_into, pace, context.cache_dir / self.name / "locks")
 
     async def find_image(self, recipe: Recipe) -> str | None:
         return await self._images.find(recipe)
@@ -43,7 +51,14 @@ class E2BVendor:
         return notices(recipe)
 
     async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
+        await self._carrying.carry(recipe, dockerfile.parent)
         return await self._images.build(recipe, dockerfile)
+
+    async def _look_into(self, template: str) -> E2BMachine:
+        """A box from which something is copied."""
+        request = StartRequest(name="copy-from", resources=Resources(), expires_after=_COPY_TERM)
+        marks = lease_labels("box", self._labels, expires_after=request.expires_after)
+        return await self.start(template, request, NetworkPolicy("none"), marks)
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]

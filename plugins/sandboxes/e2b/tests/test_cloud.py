@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from benchflow_testing_clouds.cases import CloudCase, CloudFaults, CloudRollouts, Refusal, Wire
+from benchflow_testing_clouds.cases.wire import Open
 from benchflow_testing_clouds.control import Remote
 
 from benchflow_core.contracts import (
@@ -19,7 +20,14 @@ from benchflow_core.contracts import (
     SandboxSpec,
     StartRequest,
 )
-from benchflow_core.errors import CapabilityMissing, CredentialRefused, SandboxQuotaExceeded, SandboxRateLimited
+from benchflow_core.errors import (
+    BuildError,
+    CapabilityMissing,
+    CredentialRefused,
+    SandboxQuotaExceeded,
+    SandboxRateLimited,
+    TaskError,
+)
 
 ROOT = Path(__file__).parents[4]
 CREATE = "POST /v2/sandboxes"
@@ -49,7 +57,11 @@ WIRE = Wire(
     page=ROOT / "docs" / "sandboxes" / "e2b.md",
 )
 BEYOND = (
-    ("COPY --from=a /etc/passwd /x", "line 2: COPY --from"),
+    ("COPY --from=0 /etc/passwd /x", "line 2: COPY --from=0: there is no such stage before"),
+    ("FROM a\nCOPY --from=a /x /y /z", "line 3: COPY of several sources"),
+    ("FROM a\nCOPY --from=a $GOPATH/bin /x", "line 3: COPY --from with .GOPATH/bin, a variable of the image's own"),
+    ("FROM a\nCOPY --from=a --chmod=u+x /x /y", "line 3: COPY --chmod=u.x"),
+    (f"RUN --network=none true\nFROM {DEBIAN}\nCOPY --from=a /x /y", "line 2: RUN --network"),
     ("RUN --mount=type=bind,source=x,target=/x true", "line 2: RUN --mount=type=bind"),
     ("RUN --mount=type=secret,id=key true", "line 2: RUN --mount=type=secret"),
     ("RUN --network=none true", "line 2: RUN --network"),
@@ -68,10 +80,54 @@ FROM {DEBIAN} AS unused
 RUN exit 7
 FROM ground AS top
 WORKDIR /work
-COPY file .
+COPY . .
 FROM {DEBIAN}
 RUN exit 8
 """
+BUILDER = f"""\
+ARG VERSION=7
+FROM {DEBIAN} AS base
+RUN mkdir -p /out/share/empty && useradd -u 4321 maker
+
+FROM base AS builder
+ARG VERSION
+COPY source /src/
+COPY --from={DEBIAN} /etc/debian_version /out/share/
+RUN sed "s/@/$VERSION/" /src/source > /out/app && chmod 750 /out/app \\
+ && ln /out/app /out/share/twin && ln -s ../app /out/share/link && ln -s /out/app /current \\
+ && chown maker /out/app && echo hidden > /out/share/.dot && mkdir /tmp/left && echo left > /tmp/left/a.txt
+USER maker
+
+FROM {DEBIAN} AS unused
+RUN exit 7
+
+FROM {DEBIAN}
+ENV PLACE=/usr/local
+RUN useradd -u 1234 owner && mkdir -m 711 /kept && ln -s /etc/hostname /usr/bin/linked && mkdir /home/in
+WORKDIR /home/in
+USER owner
+COPY --from=builder --chown=root:root --chmod=755 /out/app $PLACE/bin/app
+COPY --from=1 /out/share/ /kept
+COPY --from=Builder --chown=owner --chmod=0444 \\
+  /tmp/*/*.txt /none* /current relative/
+COPY --from=builder /out/share/link /usr/bin/linked
+COPY --from=builder /out/app .
+RUN app > /tmp/ran
+"""
+LAID = {
+    "/usr/local/bin/app": "root:root 755 regular file",
+    "/kept": "root:root 711 directory",
+    "/kept/empty": "root:root 755 directory",
+    "/kept/twin": "4321:root 750 regular file",
+    "/kept/link": "root:root 777 symbolic link",
+    "/kept/.dot": "root:root 644 regular file",
+    "/kept/debian_version": "root:root 644 regular file",
+    "relative": "owner:owner 755 directory",
+    "relative/a.txt": "owner:owner 444 regular file",
+    "relative/current": "owner:owner 444 regular file",
+    "/usr/bin/linked": "4321:root 750 regular file",
+    "app": "4321:root 750 regular file",
+}
 
 
 class TestFaults(CloudFaults):
@@ -139,23 +195,81 @@ class TestE2B(CloudCase):
     ) -> None:
         cloud.reset()
         (tmp_path / "Dockerfile").write_text(f"FROM {DEBIAN} AS a\n{line}\n")
-        with pytest.raises(CapabilityMissing, match=said) as refused:
+        with pytest.raises((CapabilityMissing, TaskError), match=said) as refused:
             spec.refuse({}, {"E2B_API_KEY": "k"}, ImageRequest(dockerfile=tmp_path / "Dockerfile"))
-        assert refused.value.remedy and cloud.requests == {}
+        assert cloud.requests == {}
+        assert refused.value.remedy or isinstance(refused.value, TaskError), "a mistake names itself"
 
     async def test_stages_that_stand_on_each_other_and_caches_are_built(
         self, provider: SandboxProvider, tmp_path: Path
     ) -> None:
-        (tmp_path / "file").write_text("copied\n")
-        (tmp_path / "Dockerfile").write_text(STAGES)
+        (task := tmp_path / "task").mkdir()
+        (task / "file").write_text("copied\n")
+        (task / "Dockerfile").write_text(STAGES)
         arguments = {"TAG": "bookworm-slim"}
         made = await provider.prepare(
-            ImageRequest(context=tmp_path, dockerfile=tmp_path / "Dockerfile", build_args=arguments, target="top")
+            ImageRequest(context=task, dockerfile=task / "Dockerfile", build_args=arguments, target="top")
         )
         box = await provider.start(made, StartRequest(name="stages"))
         assert (await box.exec(["cat", "/tag", "file"])).stdout == b"bookworm-slim\ncopied\n"
+        assert (await box.exec(["ls", "-A"])).stdout == b"Dockerfile\nfile\n", "and nothing of ours"
         assert made.workdir == "/work" and made.notices == ()
         await box.stop()
+
+    async def test_files_are_copied_from_stages_and_images(
+        self, spec: SandboxSpec, provider: SandboxProvider, open_provider: Open, cloud: Remote, tmp_path: Path
+    ) -> None:
+        task = tmp_path / "task"
+        task.mkdir()
+        (task / "source").write_text("#!/bin/sh\necho version @\n")
+        (task / "Dockerfile").write_text(BUILDER)
+        request = ImageRequest(context=task, dockerfile=task / "Dockerfile", build_args={"VERSION": "9"})
+        spec.refuse({}, {"E2B_API_KEY": "k"}, request)
+        cloud.reset()
+        made = await provider.prepare(request)
+        assert cloud.state()["sandboxes"] == {}, "boxes that were copied from are gone"
+        assert cloud.requests["POST /v3/templates"] == 3, "the image, the builder, and what was asked for"
+        leases = {lease.labels.get("name") async for lease in spec.list_leases()}
+        assert leases >= set(cloud.state()["templates"]), "each can be listed and removed"
+        box = await provider.start(made, StartRequest(name="copied"))
+        show = "stat -c '%n %U:%G %a %F' -- \"$@\" | sed s/UNKNOWN/4321/"
+        shown = await box.exec(["sh", "-c", show, "show", *LAID], user="root")
+        assert dict(line.split(" ", 1) for line in shown.stdout.decode().splitlines()) == LAID
+        left = "test -e /opt/benchflow/copied || echo clean"
+        said = await box.exec(["sh", "-c", f"cat /tmp/ran relative/a.txt; readlink /kept/link; {left}"])
+        assert said.stdout == b"version 9\nleft\n../app\nclean\n"
+        await box.stop()
+
+        cloud.reset()
+        (task / "Dockerfile").write_text(BUILDER + "RUN true\n")
+        await open_provider().prepare(request)
+        assert cloud.requests["POST /v3/templates"] == 1, "what is copied from was there"
+
+    async def test_what_cannot_be_copied_fails_by_line_and_leaves_no_box(
+        self, provider: SandboxProvider, open_provider: Open, cloud: Remote, tmp_path: Path
+    ) -> None:
+        def asks(line: str) -> ImageRequest:
+            task = tmp_path / "task"
+            task.mkdir(exist_ok=True)
+            (task / "Dockerfile").write_text(f"FROM {DEBIAN} AS a\nFROM a\n{line}\n")
+            return ImageRequest(context=task, dockerfile=task / "Dockerfile")
+
+        with pytest.raises(BuildError, match="Dockerfile, line 3: COPY --from=a: there is no /missing in it"):
+            await provider.prepare(asks("COPY --from=a /etc/hostname /missing /x/"))
+        with pytest.raises(BuildError, match="line 3: COPY --from=0: there is no nobody-here in /etc/passwd"):
+            await provider.prepare(asks("COPY --from=0 --chown=nobody-here /etc/hostname /x"))
+        cloud.reset()
+        cloud.fault("GET /files", after_bytes=20)
+        cloud.fault("GET /files", delay=60)
+        building = asyncio.ensure_future(open_provider().prepare(asks("COPY --from=a /etc/passwd /x")))
+        while cloud.requests.get("GET /files", 0) < 2:
+            assert not building.done(), building.result()
+            await asyncio.sleep(0.05)
+        building.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await building
+        assert cloud.state()["sandboxes"] == {}
+        cloud.reset()
 
     def test_an_image_whose_place_is_not_known_is_said(self, image: ImageRef) -> None:
         assert "E2B does not take over an image's own WORKDIR and USER" in image.notices[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 
 PLACE = "/tmp/.benchflow-image.json"
@@ -17,8 +18,10 @@ def _is_the_images(name: str) -> bool:
 
 
 def main() -> None:
-    if sys.argv[1:] == ["keep"]:
+    if sys.argv[1:2] == ["keep"]:
         _keep()
+        for name in sys.argv[2:]:
+            _clean(name)
     else:
         _record()
 
@@ -37,3 +40,13 @@ def _keep() -> None:
     os.unlink(PLACE)
     with open("/opt/benchflow/boxkit/image.json", "w") as out:
         out.write(found)
+
+
+def _clean(name: str) -> None:
+    """Away with our own folder of the build's context, wherever a COPY of everything took it along."""
+    device = os.lstat("/").st_dev
+    for folder, names, _ in os.walk("/"):
+        if name in names and os.path.isdir(f"{folder}/{name}/box/code/benchflow_boxkit"):
+            shutil.rmtree(f"{folder}/{name}")
+            names.remove(name)
+        names[:] = [entry for entry in names if os.lstat(f"{folder}/{entry}").st_dev == device]

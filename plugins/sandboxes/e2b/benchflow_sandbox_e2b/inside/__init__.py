@@ -1,0 +1,1 @@
+"""What runs in boxes while images are built: the standard library and nothing else."""
