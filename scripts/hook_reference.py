@@ -32,6 +32,7 @@ HOMES = {
 """Kind to the module of `benchflow_core.contracts` that holds its types."""
 
 SHARED = {
+    "boxes": "What sandboxes are asked for and answer",
     "tasks": "The task",
     "results": "Results to read",
     "panels": "Panels",
