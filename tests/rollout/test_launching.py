@@ -64,7 +64,7 @@ async def test_one_that_is_never_ready_is_ended(box):
 async def test_the_folders_of_its_files_are_the_agents_own(box):
     """An agent keeps its sessions and caches beside its settings, also where it is not root."""
     made = await box.exec(("useradd", "-m", "worker"), user="root")
-    if "worker" not in box.info.users and made.exit_code:
+    if made.exit_code or box.info.users == ("root",):
         pytest.skip("the box has one user")
     settings = "/home/worker/.agent/deep/settings.json"
     await _write_files(box, {settings: b"{}"}, "worker")

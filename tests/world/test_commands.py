@@ -14,7 +14,7 @@ from .conftest import GET
 
 STEP = f"""
 if {GET} http://localhost:9700/all | grep -q first; then {GET} 'http://localhost:9700/set?answer=42'
-else {GET} 'http://localhost:9700/set?first=1'; echo : >>/usr/bin/cmp; fi
+else {GET} 'http://localhost:9700/set?first=1'; rm /usr/bin/cmp; echo : >/usr/bin/cmp; fi
 """
 
 

@@ -136,12 +136,13 @@ async def test_what_was_tampered_with_before_a_branch_is_put_back_for_the_verifi
     """However many snapshots lie between the image and the box that is verified."""
     tests = "#!/bin/sh\n[ $(cat /app/answer) = 42 ]\necho $((! $?)) >/logs/verifier/reward.txt\n"
     one = await opened(task(tests=tests, manifest=None))
-    fake = "printf '#!/bin/sh\\necho 42\\n' >/usr/bin/cat; printf 41 >/app/answer; cat /app/answer"
+    fake = "rm /usr/bin/cat; printf '#!/bin/sh\\necho 42\\n' >/usr/bin/cat; chmod 755 /usr/bin/cat"
+    fake += "; printf 41 >/app/answer; cat /app/answer"
     assert (await one.sandbox.exec(("sh", "-c", fake))).stdout == b"42\n"
     below = []
 
     async def child(rollout, number):
-        await rollout.sandbox.exec(("sh", "-c", "echo 1 >>/usr/bin/cmp"))
+        await rollout.sandbox.exec(("sh", "-c", "rm /usr/bin/cmp; echo 1 >/usr/bin/cmp"))
         if number:
             below.append(await rollout.branch(1, grandchild))
 

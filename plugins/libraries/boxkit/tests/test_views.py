@@ -15,6 +15,7 @@ from benchflow_boxkit.sandbox import BoxSandbox, Tools
 from benchflow_boxkit.snapshots import Indexes, Snapshots
 from benchflow_core.contracts import (
     AccessView,
+    Capability,
     ImageRef,
     ImageRequest,
     NetworkPolicy,
@@ -28,6 +29,9 @@ from benchflow_core.errors import CapabilityMissing
 from benchflow_core.testing.sandbox.limits import LimitTests
 
 local = pytest.importorskip("benchflow_sandbox_local.plugin", reason="the embedded sandbox is not installed")
+pytestmark = pytest.mark.skipif(
+    Capability.USERS not in local.benchflow_sandbox().capabilities(), reason="a normal user's boxes have one user"
+)
 _IMAGE = ImageRef("x", workdir="/app", runtimes={"python": package.PYTHON}, meta={"index": "x"})
 _ESCAPES = """
 import ctypes, os, socket, subprocess, sys

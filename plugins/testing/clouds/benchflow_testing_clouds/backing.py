@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from benchflow_core.contracts import (
+    Capability,
     ExecResult,
     ImageRef,
     ImageRequest,
@@ -31,7 +32,7 @@ from benchflow_core.hookspecs import GROUPS
 from benchflow_core.testing.resolve import resolve
 from benchflow_testing_clouds.terminal import TERMINAL
 
-__all__ = ["NO_MOUNTS", "BackedBox", "Backing", "BuildFailed", "may_mount"]
+__all__ = ["NO_MOUNTS", "BackedBox", "Backing", "BuildFailed", "has_users", "may_mount"]
 
 CHOICE = "BENCHFLOW_CLOUDS_BACKING"
 """The sandbox to take boxes from; without it, the one of this machine that is preferred by rank."""
@@ -73,6 +74,12 @@ def _open(context: SandboxContext) -> tuple[SandboxProvider, bool]:
     with contextlib.suppress(ConfigurationError):
         return spec.open(replace(context, options=_AS_A_MACHINE)), True
     return spec.open(context), False
+
+
+def has_users() -> bool:
+    """Whether a box of a server here can have more users than root, as a vendor's has."""
+    declared = _spec().capabilities
+    return Capability.USERS in (declared() if callable(declared) else declared)
 
 
 def may_mount() -> bool:

@@ -26,7 +26,9 @@ from e2b import (
 from e2b.exceptions import SandboxException
 from e2b.sandbox.commands.command_handle import PtySize
 
+from benchflow_testing_clouds.backing import has_users
 from benchflow_testing_clouds.control import Remote
+from benchflow_testing_clouds.fixtures import NO_USERS
 from benchflow_testing_clouds.process import running
 
 IMAGE = "debian:bookworm-slim"
@@ -34,6 +36,8 @@ IMAGE = "debian:bookworm-slim"
 
 @pytest.fixture(scope="module")
 def cloud() -> Iterator[Remote]:
+    if not has_users():
+        pytest.skip(NO_USERS)
     with running("e2b") as remote, pytest.MonkeyPatch.context() as patch:
         for name, value in remote.env.items():
             patch.setenv(name, value)
