@@ -46,7 +46,7 @@ def belongs(module: str, banned: tuple[str, ...]) -> bool:
         (["--help"], 20, (*HEAVY, *METADATA)),
         (["plugins", "--help"], 21, (*HEAVY, *METADATA)),
         (["plugins", "list", "--requirements"], 38, HEAVY),
-        (["plugins", "list"], 66, (*HEAVY, "packaging", "subprocess")),
+        (["plugins", "list"], 67, (*HEAVY, "packaging", "subprocess")),
         (["plugins", "list", "--json"], 72, (*HEAVY, "packaging", "subprocess")),
     ],
 )

@@ -16,6 +16,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SUITE = sorted(path.name for path in HERE.glob("test_*.py") if path.name != Path(__file__).name)
 PREFIX = "x-"
+ENV = {**os.environ, "BENCHFLOW_TEST_PREFIX": PREFIX}
+"""As it is outside of tests, which hide the Docker engine from those that do not ask for it."""
 _EP_GROUP = re.compile(r'^\[project\.entry-points\."benchflow\.\w+"\]$')
 _EP = re.compile(r"^([\w.+-]+)( = )")
 
@@ -82,10 +84,11 @@ def test_the_suite_passes_with_every_plugin_renamed(renamed: Path, name: str):
     assert '"oracle"' not in names.stdout
     source = renamed / "source"
     suite = [renamed / "venv/bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "renamed_too"]
-    env = {**os.environ, "BENCHFLOW_TEST_PREFIX": PREFIX}
     done = subprocess.run(
         [*suite, source / "tests/e2e" / name],
-        cwd=source, env=env, capture_output=True, text=True, timeout=1100, check=False,
+        cwd=source, env=ENV, capture_output=True, text=True, timeout=1100, check=False,
     )  # fmt: skip
     none = done.returncode == 5 and " deselected" in done.stdout
-    assert none or (done.returncode == 0 and " passed" in done.stdout), done.stdout[-6000:]
+    assert none or done.returncode == 0, done.stdout[-6000:]
+    if skipped := re.findall(r"^SKIPPED .*", done.stdout, re.MULTILINE):
+        pytest.skip("; ".join(skipped))
