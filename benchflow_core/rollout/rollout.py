@@ -69,6 +69,7 @@ class Rollout:
     def _begin(self, name: str | None) -> None:
         """Everything that one life of it changes."""
         self.name = name or rollout_name(self.plan.task.path.name)
+        self.dir: Path = self.config.jobs_dir / self.job / self.name
         self.result: RolloutResult = finish.new_result(self)
         self.phase = "created"
         self.step: Step | None = None
@@ -153,10 +154,6 @@ class Rollout:
     @property
     def started_image(self) -> ImageRef | None:
         return self._image
-
-    @property
-    def dir(self) -> Any:
-        return self.config.jobs_dir / self.job / self.name
 
     @property
     def seconds(self) -> float:
