@@ -28,6 +28,7 @@ events_logger = "file"
 CONF
 
 if ! answers; then
+  cd /  # where it was started from may go away before it does
   CONTAINERS_CONF=$HOME_DIR/containers.conf setsid nohup podman system service --time 0 "unix://$SOCKET" \
     >"$HOME_DIR/service.log" 2>&1 </dev/null &
   for _ in $(seq 100); do answers && break; sleep 0.1; done
