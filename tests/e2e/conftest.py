@@ -18,7 +18,7 @@ import pytest
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples" / "tasks"
 PREFIX = os.environ.get("BENCHFLOW_TEST_PREFIX", "")
-OWN_NAMES = ("agents", "litellm")
+OWN_NAMES = ("agents", "litellm", "own_names")
 """What is marked so runs programs that know their own names."""
 PROGRAM = r"""
 import json, os, subprocess, sys, urllib.request

@@ -38,9 +38,8 @@ def test_use_case(bench, result_of, name, file, tmp_path):
     assert bool(messages) == (".outbox" in text)
 
 
+@pytest.mark.own_names
 def test_the_stateful_environment_in_python(env, tmp_path):
-    if PREFIX:
-        pytest.skip("a program names plugins as they are called")
     (tmp_path / "benchmarks").symlink_to(FOLDER.parents[1] / "benchmarks")
     (tmp_path / "home").mkdir(exist_ok=True)
     argv = [sys.executable, str(FOLDER / "stateful_environment.py")]
