@@ -51,6 +51,8 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
         if rollout.step is None
         else rollout.record.dir.steps / rollout.step.name / "verifier"
     )
+    if rollout.step is None:  # this verdict replaces an earlier one
+        rollout.result.verifier_error = rollout.result.verifier_error_info = None
     request = verify_request(rollout, target)
     if (kept := await rollout.keeper.capture()) is not None:
         provider, box = held(request.provider, request.sandbox, kept)

@@ -230,6 +230,23 @@ async def test_what_a_task_runtime_cannot_do_is_said_and_leaves_nothing(name, ex
     assert kept.get("reward") is None and "does not exist" in kept["error"]
 
 
+async def test_a_verdict_after_one_that_failed_counts(name, task, tmp_path):
+    import shutil
+
+    import benchflow as bf
+
+    copy = shutil.copytree(task, tmp_path / "task")
+    (copy / "tests" / "test.sh").write_text("#!/bin/sh\ncp /app/verdict /logs/verifier/reward.txt\n")
+    where = {"sandbox": name("local"), "agent": name("nop"), "jobs_dir": tmp_path / "jobs"}
+    async with await bf.TaskRuntime.create(copy, **where) as runtime:
+        await runtime.bash("echo nan >verdict")
+        assert (await runtime.verify()).rewards is None
+        await runtime.bash("echo 1 >verdict")
+        assert (await runtime.verify()).rewards == {"reward": 1.0}
+    result = runtime.rollout.result
+    assert (result.outcome, result.error, result.verifier_error) == ("passed", None, None)
+
+
 def test_agents_by_name(name):
     import benchflow as bf
 
