@@ -122,11 +122,17 @@ def examples() -> Path:
     return EXAMPLES
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests, as a user has it; files that look into it have one of their own for each."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
+def env(tmp_path: Path, cache: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("BENCHFLOW_", "PYTEST_"))}
     home = tmp_path / "home"
-    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "BENCHFLOW_CACHE": str(tmp_path / "cache")}
+    own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "BENCHFLOW_CACHE": str(cache)}
     return {**kept, **own, "NO_COLOR": "1"}
 
 

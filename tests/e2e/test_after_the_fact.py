@@ -12,13 +12,13 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, name, examples):
+def made(tmp_path_factory, cache, name, examples):
     """One job whose every rollout passes, one whose none does."""
     root = tmp_path_factory.mktemp("made")
     for agent in ("oracle", "nop"):
         command = [sys.executable, "-m", "benchflow_core.cli.main", "eval", "create", "-t", examples, "--include", "h*"]
         command += ["-a", name(agent), "-e", name("local"), "-o", root / "jobs", "--job-name", agent]
-        env = {**os.environ, "BENCHFLOW_CACHE": str(root / "cache"), "HOME": str(root)}
+        env = {**os.environ, "BENCHFLOW_CACHE": str(cache), "HOME": str(root)}
         subprocess.run(list(map(str, command)), env=env, check=True, timeout=120, capture_output=True)
     return root / "jobs"
 
@@ -101,11 +101,11 @@ def test_a_bundle_for_a_colleague(bench, env, jobs, tmp_path):
     assert bench("eval", "export", "--list").code == 0
 
 
-def test_rows_for_notebooks(jobs, tmp_path, monkeypatch):
+def test_rows_for_notebooks(jobs, tmp_path, cache, monkeypatch):
     import benchflow as bf
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BENCHFLOW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("BENCHFLOW_CACHE", str(cache))
     found = bf.results("jobs")
     assert len(found) == 4 and {row["outcome"] for row in found} == {"passed", "failed"}
     assert found.metrics().result.passed == 2

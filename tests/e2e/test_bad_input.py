@@ -198,7 +198,7 @@ def test_a_task_folder_that_disappears_mid_run(bench, name, task, result_of, tmp
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system can only be mounted as root")
 @pytest.mark.parametrize("filled", [0, 16])
-def test_a_full_disk(tmp_path, command, env, name, task, filled):
+def test_a_full_disk(tmp_path, cache, command, env, name, task, filled):
     (tmp_path / "home").mkdir()
     (tmp_path / "jobs").mkdir()
     run = " ".join(
@@ -212,4 +212,4 @@ def test_a_full_disk(tmp_path, command, env, name, task, filled):
     assert done.returncode == 1, done.stderr
     assert "No space left on device" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
-    assert list((tmp_path / "cache").glob("work/*")) == []
+    assert list(cache.glob("work/*")) == []

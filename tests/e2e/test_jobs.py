@@ -16,6 +16,11 @@ import pytest
 SEEDS = int(os.environ.get("BENCHFLOW_KILL_SEEDS", "4"))
 
 
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
 def wait_for(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end:

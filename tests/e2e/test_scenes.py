@@ -26,8 +26,8 @@ def message(to: str, content: object, file: str = "/app/.outbox/{}.json") -> str
 
 
 @pytest.fixture(autouse=True)
-def clean(tmp_path, monkeypatch):
-    monkeypatch.setenv("BENCHFLOW_CACHE", str(tmp_path / "cache"))
+def clean(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("BENCHFLOW_CACHE", str(cache))
     monkeypatch.chdir(tmp_path)
 
 

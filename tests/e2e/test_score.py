@@ -15,6 +15,11 @@ grep -q '{want}' /app/answer.txt && echo 1 > /logs/verifier/reward.txt || echo 0
 
 
 @pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def leases(env, tmp_path, monkeypatch):
     """Leases of this test alone, and how many there are."""
     env["XDG_CACHE_HOME"] = str(tmp_path / "leases")

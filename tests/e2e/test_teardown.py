@@ -15,6 +15,11 @@ MARK = "benchflow-teardown-mark"
 
 
 @pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def hanging(tmp_path, examples):
     """A task whose solution starts a background process and never ends."""
     import shutil

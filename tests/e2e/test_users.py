@@ -20,8 +20,8 @@ GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'
 
 
 @pytest.fixture(autouse=True)
-def clean(tmp_path, monkeypatch):
-    monkeypatch.setenv("BENCHFLOW_CACHE", str(tmp_path / "cache"))
+def clean(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("BENCHFLOW_CACHE", str(cache))
     monkeypatch.chdir(tmp_path)
 
 
