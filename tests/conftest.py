@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +20,21 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FAKES = Path(__file__).parent / "data" / "dists"
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> Callable[[str], str]:
+    """A Python of some version on this machine, wherever a version manager keeps it."""
+
+    def find(version: str) -> str:
+        kept = sorted(Path(pwd.getpwuid(os.getuid()).pw_dir).glob(f".pyenv/versions/{version}.*/bin/python3"))
+        for found in [*map(str, kept), shutil.which(f"python{version}") or "none"]:
+            with suppress(OSError):
+                if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+                    return found
+        pytest.skip(f"no Python {version} here")
+
+    return find
 
 
 @dataclass(frozen=True)

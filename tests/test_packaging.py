@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -54,6 +55,22 @@ def test_a_wheel_holds_one_package_its_license_and_its_typing_mark(wheels, folde
         assert any(r.startswith("benchflow-core") and "<0.9" in r for r in requires)
     source = {p.relative_to(folder).as_posix() for p in (folder / module).rglob("*.py")}
     assert source <= set(names), sorted(source - set(names))
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_a_newer_python_installs_the_wheels_and_runs_the_main_job(wheels, interpreter, tmp_path, version):
+    python = interpreter(version)
+    uv, venv, found = ROOT / ".venv/bin/uv", tmp_path / "venv", next(iter(wheels.values())).parent
+    subprocess.run([uv, "venv", "-q", "--python", python, venv], check=True)
+    install = [uv, "pip", "install", "-q", "--python", venv / "bin/python", "-c", ROOT / "constraints.txt"]
+    subprocess.run([*install, "--find-links", found, "--prerelease", "allow", "benchflow"], check=True)
+    command = [venv / "bin/bench", "--json", "eval", "create", "-t", ROOT / "examples/tasks/fix-the-script"]
+    done = subprocess.run(
+        [*command, "-a", "oracle", "--sandbox", "local", "-o", tmp_path / "jobs"],
+        env={**os.environ, "BENCHFLOW_CACHE": str(tmp_path / "cache")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["passed"] == 1
 
 
 def test_all_packages_carry_one_version():

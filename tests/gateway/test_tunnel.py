@@ -6,11 +6,8 @@ import asyncio
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,18 +169,8 @@ async def test_what_a_hostile_box_says_is_not_believed(host_box: Any, tmp_path: 
     server.close()
 
 
-def interpreter(version: str) -> str:
-    """A Python of that version on this machine, wherever a version manager keeps it."""
-    kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python3"))
-    for found in [*map(str, kept), shutil.which(f"python{version}") or "none"]:
-        with suppress(OSError):
-            if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
-                return found
-    pytest.skip(f"no Python {version} here")
-
-
 @pytest.fixture(params=["3.8", "3.9", "3.12", "3.13"])
-def other_python(request: pytest.FixtureRequest) -> str:
+def other_python(request: pytest.FixtureRequest, interpreter: Callable[[str], str]) -> str:
     return interpreter(request.param)
 
 
