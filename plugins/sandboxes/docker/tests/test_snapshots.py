@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from benchflow_core.contracts import Change, ImageRequest, Sandbox, SandboxProvider, StartRequest
 from benchflow_core.errors import TransferRefused
 from benchflow_sandbox_docker.engine.api import Engine
-from benchflow_sandbox_docker.engine.http import EngineError
-from benchflow_sandbox_docker.provider import DockerProvider
+from benchflow_sandbox_docker.engine.host import find
 
 pytestmark = pytest.mark.docker
 
@@ -153,25 +153,64 @@ async def test_file_that_is_a_mount_is_written_in_place(start: Start, tmp_path: 
     assert await _sh(box, "cat /etc/hosts") == "10.1.2.3 uploaded.internal\n"
 
 
+class Between:
+    """Stands between the sandbox and the engine, and answers 500 to questions about changes once `broken`."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.broken = False
+        self.refused = 0
+        self._pipes: set[asyncio.Task[None]] = set()
+
+    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_engine, to_engine = await asyncio.open_unix_connection(self.engine)
+        self._pipes |= {
+            asyncio.create_task(self._ask(reader, to_engine, writer)),
+            asyncio.create_task(self._answer(from_engine, writer)),
+        }
+
+    async def _ask(
+        self, reader: asyncio.StreamReader, engine: asyncio.StreamWriter, back: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(1 << 16):
+            if self.broken and b"/changes HTTP/1.1" in data.partition(b"\r\n")[0]:
+                text = b'{"message": "open: not a directory"}'
+                self.refused += 1
+                back.write(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
+            else:
+                engine.write(data)
+                await engine.drain()
+        if engine.can_write_eof():
+            engine.write_eof()
+
+    async def _answer(self, engine: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        while data := await engine.read(1 << 16):
+            back.write(data)
+            await back.drain()
+        back.close()
+
+
+@pytest_asyncio.fixture
+async def between(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Between]:
+    proxy = Between(find().path)
+    server = await asyncio.start_unix_server(proxy.connect, tmp_path / "between.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/between.sock")
+    yield proxy
+    server.close()
+
+
 async def test_changes_are_found_by_looking_where_the_engine_cannot_tell(
-    provider: SandboxProvider, task: Task, monkeypatch: pytest.MonkeyPatch
+    between: Between, open_provider: Callable[[], SandboxProvider], task: Task
 ) -> None:
     """Podman 4.3 answers 500 where a file became a folder. A file's times can be set back, all but one of them."""
+    provider, podman = open_provider(), "podman" in between.engine
     box = await provider.start(await provider.prepare(task(TREE)), StartRequest(name="looking"))
     await _sh(box, "cp -p /srv/d/f /tmp/f; echo IMAGE >/srv/d/f; touch -r /tmp/f /srv/d/f; rm /srv/d/deep/g /tmp/f")
     await _sh(box, "chmod 600 /srv/file; rm /srv/link; mkdir /srv/link; echo x >/srv/link/x; echo x >/data/x")
-    told = _changes((await box.snapshot("told")).changes) if not _podman() else None
-
-    async def fail(container: str) -> None:
-        raise EngineError(500, "open: not a directory")
-
-    assert isinstance(provider, DockerProvider)
-    monkeypatch.setattr(provider.engine, "changes", fail)
+    told = None if podman else _changes((await box.snapshot("told")).changes)
+    between.broken = True
     seen = _changes((await box.snapshot("seen")).changes)
+    assert between.refused
     assert told is None or seen == told
     assert {"/srv/d/f", "/srv/d/deep/g", "/srv/file", "/srv/link", "/srv/link/x", "/data/x"} <= seen.keys()
     assert seen["/srv/link"].was == "link" and seen["/srv/d/deep/g"].kind == "deleted"
-
-
-def _podman() -> bool:
-    return "podman" in os.environ.get("DOCKER_HOST", "")
