@@ -2,6 +2,7 @@
 
 Events have the kinds of ACP's updates, unknown ones included, with the update as it came. Beside them:
 `session_started`, `permission_request` (with the `outcome` we sent), `elicitation_request` (with our `response`),
+`question_open` (one of these two, while somebody thinks about it),
 `client_request` (files, terminals and whatever we refused), `notification` (those that are no updates),
 `replayed_update` (of a loaded session), `turn_cancelled`, and `unknown_update` for an update without a usable kind.
 """
@@ -35,6 +36,7 @@ _OURS = frozenset(
         "elicitation_request",
         "notification",
         "permission_request",
+        "question_open",
         "replayed_update",
         "session_started",
         "turn_cancelled",
@@ -167,10 +169,16 @@ class Client(Peer):
         else:
             self._permit(request_id, params, choose_option(policy, params.get("options")))
 
+    def _opened(self, about: str, what: Any) -> None:
+        """For whoever watches: until it is answered there is nothing else to see."""
+        self._emit("question_open", {"about": about, "what": str(what or "")[:_MAX_RECORDED]})
+
     async def _ask_permission(
         self, ask: Callable[[Mapping[str, Any]], Awaitable[str | None]], request_id: Any, params: dict[str, Any]
     ) -> None:
         chosen: str | None = None
+        call = params.get("toolCall")
+        self._opened("permission", call.get("title") if isinstance(call, dict) else None)
         try:
             chosen = await ask(params)
         finally:
@@ -194,6 +202,7 @@ class Client(Peer):
         params: dict[str, Any],
     ) -> None:
         answer: dict[str, Any] = {"action": "cancel"}
+        self._opened("elicitation", params.get("message"))
         try:
             content = await ask(params)
             answer = {"action": "decline"} if content is None else {"action": "accept", "content": dict(content)}

@@ -199,6 +199,7 @@ async def test_cancel_answers_open_questions(bench: Any, within: Any, step: str,
     session = await bench.scripted(f"[{step}]", permissions=never, elicit=never)
     turn = asyncio.create_task(session.prompt("go"))
     await asked.wait()
+    assert bench.kinds()[-1] == "question_open", "whoever watches sees it while nobody has answered"
     await within(5, session.cancel())
     assert (await within(1, turn)).stop_reason == "cancelled"
     replies = [m for m in bench.processes[-1].messages() if "result" in m]

@@ -21,6 +21,7 @@ _PHASES = {
     "verify": "the verifier",
     "cleanup": "the sandbox is being taken down",
 }
+_ANSWERED = ("permission_request", "elicitation_request")
 _SPOKEN = ("agent_message_chunk", "agent_thought_chunk")
 
 
@@ -35,6 +36,8 @@ class Waiting:
         self._turns: dict[str, tuple[str, float]] = {}
         self._tools: dict[tuple[str, str], tuple[str, str, float]] = {}
         """By turn and call: who, what, since when."""
+        self._questions: dict[str, tuple[str, float]] = {}
+        """Of a turn, to the user: what, since when."""
         self._ended: set[str] = set()
         self._soft: float | None = None
         self._writing: str | None = None
@@ -63,9 +66,16 @@ class Waiting:
             self._turns.pop(turn, None)
             self._ended.add(turn)
             self._tools = {key: one for key, one in self._tools.items() if key[0] != turn}
+            self._questions.pop(turn, None)
             self._since = at
         elif kind in ("tool_call", "tool_call_update") and turn not in self._ended:
             self._tool((turn, str(data.get("toolCallId"))), role, data, at)
+            self._moved(turn, role, at)
+        elif kind == "question_open" and turn not in self._ended:
+            self._questions[turn] = (f"{data.get('about')}: {str(data.get('what'))[:200]}", at)
+            self._moved(turn, role, at)
+        elif kind in _ANSWERED and turn not in self._ended:
+            self._questions.pop(turn, None)
             self._moved(turn, role, at)
         elif kind in _SPOKEN and turn not in self._ended:
             self._moved(turn, role, at)
@@ -96,6 +106,9 @@ class Waiting:
 
     def _turn(self, turn: str) -> dict[str, Any]:
         role, since = self._turns[turn]
+        if turn in self._questions:
+            what, since = self._questions[turn]
+            return {"on": "user", "what": what, "who": role, "since": since, "others": 0}
         tools = [one for key, one in self._tools.items() if key[0] == turn]
         if tools:
             _, title, since = tools[-1]

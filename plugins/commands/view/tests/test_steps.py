@@ -137,6 +137,7 @@ def test_changes_of_files():
 
 def test_who_waits_on_what(tmp_path):
     log = tmp_path / "events.jsonl"
+    asked = {**TALK[4], "kind": "question_open", "data": {"about": "permission", "what": "rm -r /app"}}
     soft = [*TALK[:2], {"kind": "soft_verify_started", "data": {}}]
     for events, on, what in [
         ([], "agent", "its turn"),
@@ -144,6 +145,8 @@ def test_who_waits_on_what(tmp_path):
         (TALK[:2], "model", "an answer"),
         (TALK[:3], "model", "it is writing"),
         (TALK[:5], "tool", "ls /app"),
+        ([*TALK[:5], asked], "user", "permission: rm -r /app"),
+        ([*TALK[:5], asked, {**asked, "kind": "permission_request"}], "tool", "ls /app"),
         (TALK[:6], "model", "an answer"),
         ([*TALK, {"kind": "phase_started", "data": {"phase": "verify"}}], "verifier", "the verifier"),
         (soft, "verifier", "verification for the agent"),

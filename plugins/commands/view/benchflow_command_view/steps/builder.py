@@ -41,6 +41,7 @@ class Builder:
             "tool_call": self._tool,
             "tool_call_update": self._tool,
             "permission_request": self._permission,
+            "question_open": lambda step, data: None,  # its answer brings it again
             "turn_started": self._turn_started,
             "turn_finished": self._turn_finished,
             "phase_started": self._phase_started,

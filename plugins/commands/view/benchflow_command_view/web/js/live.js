@@ -26,7 +26,7 @@ function pace(action, every) {
   return run;
 }
 
-const WAITS = { tool: "a tool", model: "the model", verifier: "the verifier", sandbox: "the sandbox", agent: "the agent" };
+const WAITS = { tool: "a tool", model: "the model", verifier: "the verifier", sandbox: "the sandbox", agent: "the agent", user: "the user" };
 
 function waitingText(waits) {
   const since = Math.max(0, Date.now() / 1000 - waits.since);
