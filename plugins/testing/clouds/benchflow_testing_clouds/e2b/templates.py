@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tarfile
+import threading
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -98,6 +99,7 @@ class Templates:
         self.known: dict[str, KnownTemplate] = {}
         self._files: dict[str, Path] = {}
         self._uploads: Path | None = None
+        self._unpacking = threading.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def find(self, name: str) -> KnownTemplate:
@@ -163,10 +165,9 @@ class Templates:
             if base.image is None or base.folder is None:
                 raise BuildFailed(f"template {base.name} is not built", "")
             template.lines, template.user, template.workdir = list(base.lines), base.user, base.workdir
+            _link(base.folder, template.folder)
             if not steps:
-                shutil.copytree(base.folder, template.folder, copy_function=os.link, dirs_exist_ok=True, symlinks=True)
                 return base.image
-            shutil.copytree(base.folder, template.folder, copy_function=os.link, dirs_exist_ok=True, symlinks=True)
         elif str(asked.from_image).startswith("benchflow.invalid/"):
             raise BuildFailed(f"failed to pull {asked.from_image}: no such host", f"FROM {asked.from_image}")
         else:
@@ -198,18 +199,31 @@ class Templates:
             raise BuildFailed(f"unknown step {step.type_}", "")
 
     def _copy(self, template: KnownTemplate, args: list[str], digest: str) -> None:
-        path = self._files.get(digest)
-        if path is None:
-            raise BuildFailed(f"files {digest} were never uploaded", "")
         assert template.folder is not None
         name = f"files-{digest}"
         if not (template.folder / name).exists():
-            with tarfile.open(path) as tar:
-                tar.extraction_filter = getattr(tarfile, "tar_filter", None)
-                tar.extractall(template.folder / name)
+            _link(self._unpacked(digest), template.folder / name)
         source, target, owner, mode = (*args, "", "")[:4]
         flags = (f"--chown={owner} " if owner else "") + (f"--chmod={mode} " if mode else "")
         template.lines.append(f"COPY {flags}" + json.dumps([f"{name}/{source}", target]))
+
+
+    def _unpacked(self, digest: str) -> Path:
+        """What was uploaded, as a folder: most templates take the same thousand files."""
+        path = self._files.get(digest)
+        if path is None:
+            raise BuildFailed(f"files {digest} were never uploaded", "")
+        folder = path.with_name(f"{digest}.unpacked")
+        with self._unpacking:
+            if not folder.exists():
+                with tarfile.open(path) as tar:
+                    tar.extraction_filter = getattr(tarfile, "tar_filter", None)
+                    tar.extractall(folder)
+        return folder
+
+
+def _link(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, copy_function=os.link, dirs_exist_ok=True, symlinks=True)
 
 
 def _quoted(value: str) -> str:
