@@ -24,7 +24,7 @@ def run_kit() -> Callable[..., Outcomes]:
     ) -> Outcomes:
         report, log = folder / "report.xml", folder / "output.txt"
         argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", f"--junitxml={report}"]
-        argv += ["--timeout=90", "--timeout-method=signal"]
+        argv += ["--timeout=240", "--timeout-method=signal"]
         argv += ["--rootdir", str(folder), "-c", os.devnull, *(["-n", str(workers)] if workers else []), *tests]
         path = os.pathsep.join([str(folder), str(HERE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
         env = {**os.environ, "PYTHONPATH": path, **(env or {})}
