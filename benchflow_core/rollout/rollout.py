@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -84,6 +85,8 @@ class Rollout:
         self.learner_there = False
         self.left_skills_looked_for = False
         """Once, in the box as the image made it: later ones may be the agent's own."""
+        self.user = self.config.user or copy(self.plan.user)
+        """The task's is each rollout's own: a plan may be several's."""
         self.patience = Patience(self.config.user_timeout)
         self.agent_seconds_left: float | None = None
         self._record: Record | None = None
@@ -471,5 +474,5 @@ class Rollout:
 
     async def model(self, purpose: str) -> ModelEndpoint:
         """For judges and simulated users: a model through the gateway, so that its tokens count."""
-        params = self.settings().params
-        return await self.models.for_host(purpose, params.get("model") or self.result.model)
+        own = self.user and self.user.model if purpose == "user" else self.settings().params.get("model")
+        return await self.models.for_host(purpose, own or self.result.model)

@@ -187,7 +187,7 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
 
 def _permissions(rollout: Rollout, context: AgentContext) -> Any:
     """A simulated user is asked first; where it has no opinion, the policy of the config decides."""
-    user, policy = rollout.config.user, context.permissions
+    user, policy = rollout.user, context.permissions
     if user is None:
         return policy
 
@@ -202,7 +202,7 @@ def _permissions(rollout: Rollout, context: AgentContext) -> Any:
 
 def _elicit(rollout: Rollout) -> Any:
     """An agent's questions for more information go to the simulated user."""
-    user = rollout.config.user
+    user = rollout.user
     if user is None:
         return None
 
