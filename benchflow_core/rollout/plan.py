@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task, VerifierSettings
-from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
+from benchflow_core.drive.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
 from benchflow_core.drive.users import BaseUser, refuse_user
 from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
@@ -76,6 +76,8 @@ class Plan:
     verifiers: Mapping[str, Loaded]
     """By method."""
     isolation: str | None
+    scenes: Sequence[Scene] = ()
+    """As they were written; `steps` is what they come to."""
     skills: SkillPlan = field(default_factory=SkillPlan)
     oracles: frozenset[str] = frozenset()
     """Roles that may read the reference solution."""
@@ -156,6 +158,7 @@ def make_plan(
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
     skills = plan_skills(config, task, agents, scenes)
+    written = tuple(scenes)
     if skills.generated:
         scenes = self_generating(scenes, task)
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
@@ -226,6 +229,7 @@ def make_plan(
         routes=routes,
         verifiers=verifiers,
         isolation=isolation,
+        scenes=written,
         skills=skills,
         oracles=oracles,
         driver_params=params,
