@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,12 @@ class TestBestOfN(DriverConformance):
 
 @pytest.fixture
 def play(tmp_path):
-    async def run(driver, *turns, broken=False, **more):
+    async def run(driver, *turns, broken=False, task=TASK, **more):
         from benchflow_core.rollout import Rollout, RolloutConfig
 
         script = json.dumps({"turns": [[{"run": command}] for command in turns]})
         config = RolloutConfig(
-            TASK,
+            task,
             agent="scripted",
             sandbox="local",
             agent_options={"script": script},
@@ -77,6 +78,20 @@ async def test_verify_retry_stops_when_the_tests_pass(play):
     assert (loop["iterations_run"], loop["first_pass_iteration"]) == (3, 2)
     assert loop["params"] == {"k": 3, "feedback": "none"}
     assert prompts[1] == prompts[2] == "The task is not solved yet. Find out what is wrong and fix it."
+
+
+@pytest.mark.parametrize("demanded", [False, True])
+async def test_the_tests_between_rounds_leave_the_agent_alone(play, tmp_path, demanded):
+    """Also where they score in its own box: its session goes on, and nothing of the tests is there afterwards."""
+    task = shutil.copytree(TASK, tmp_path / "task")
+    if demanded:
+        toml = task / "task.toml"
+        toml.write_text(toml.read_text().replace("[metadata.benchflow]", '[metadata.benchflow]\nisolation = "shared"'))
+    look = f"ls -A /tests /logs/verifier | grep -v : | grep . || {GREET}"
+    result, _ = await play("verify-retry:k=1", "true", look, task=task, **({} if demanded else {"isolation": "shared"}))
+    assert result.rewards == {"reward": 1.0} and result.isolation == "shared"
+    assert result.loop["reward_trajectory"] == [0.0, 1.0]
+    assert any("between turns the tests ran in the agent's own box" in n for n in result.notices) is demanded
 
 
 async def test_verify_retry_gives_up_after_k(play):
@@ -161,6 +176,26 @@ TESTS = ({"name": "test_a[secret-1]", "status": "failed"}, {"name": "test_b", "s
 def test_feedback_tells_no_more_than_asked(level, told, hidden):
     text = feedback(SoftVerdict({"reward": 0.0}, output="the output with secret", tests=TESTS), level)
     assert told in text and (not hidden or hidden not in text)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tests/test_x.py::TestX::test_y[a\nsecret]", "- tests/test_x.py::TestX::test_y\n"),
+        ("test_y (n=3, wanted='secret')", "- test_y\n"),
+        ("The report says secret", "0 of 1 tests pass"),
+        ("[secret]", "0 of 1 tests pass"),
+    ],
+)
+def test_a_name_gives_nothing_of_the_test_away(name, told):
+    text = feedback(SoftVerdict({"reward": 0.0}, tests=({"name": name, "status": "failed"},)), "names")
+    assert told in f"{text}\n" and "secret" not in text
+
+
+def test_no_flood_of_names():
+    tests = tuple({"name": f"test_{n}", "status": "failed"} for n in range(1000))
+    text = feedback(SoftVerdict({"reward": 0.0}, tests=tests), "names")
+    assert text.count("\n- ") == 51 and text.endswith("- and 950 more")
 
 
 def test_an_unknown_level_is_refused():
