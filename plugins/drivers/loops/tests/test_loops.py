@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,45 @@ async def test_best_of_n_keeps_the_best_and_starts_each_from_the_same_state(play
     wrong = "test -e /app/was-here && echo dirty > /app/dirty; touch /app/was-here"
     result, _ = await play("best-of-n:n=2", wrong)
     assert result.loop["reward_trajectory"] == [0.0, 0.0] and result.loop["chosen"] == 0
+
+
+class ByTurn(Mapping[str, str]):
+    """Options of an agent that are others at each attempt."""
+
+    def __init__(self, *commands):
+        self.commands, self.rollout = commands, None
+
+    def __getitem__(self, key):
+        turn = self.rollout.turn if self.rollout else 0
+        return json.dumps([{"run": self.commands[min(turn, len(self.commands) - 1)]}])
+
+    def __iter__(self):
+        yield "script"
+
+    def __len__(self):
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("commands", "rewards", "chosen", "failed"),
+    [
+        (["kill -9 $PPID", GREET], [0.0, 1.0], 1, None),
+        (["touch /app/first", f"{GREET}; rm /app/hello.txt; kill -9 $PPID"], [0.0, 0.0], 0, None),
+        (["kill -9 $PPID"], [0.0, 0.0], 0, "agent_crashed"),
+    ],
+)
+async def test_an_attempt_whose_agent_fails_takes_nothing_from_the_others(tmp_path, commands, rewards, chosen, failed):
+    from benchflow_core.rollout import Rollout, RolloutConfig
+
+    options = ByTurn(*commands)
+    config = RolloutConfig(
+        TASK, agent="scripted", agent_options=options, sandbox="local", driver="best-of-n:n=2", jobs_dir=tmp_path
+    )
+    options.rollout = await Rollout.create(config)
+    result = await options.rollout.run()
+    assert (result.loop["reward_trajectory"], result.loop["chosen"]) == (rewards, chosen), result.error
+    assert result.rewards == {"reward": max(rewards)} and result.loop["failures"]
+    assert (result.error_info or {}).get("code") == failed
 
 
 async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
