@@ -165,6 +165,18 @@ async def test_roles_of_a_concurrent_scene_do_not_wait_for_each_other(play):
     assert sent == [{"from": "one", "to": "two", "content": "hi"}]
 
 
+@pytest.mark.parametrize(
+    ("breaks", "limits", "code"),
+    [("kill -9 $PPID", {}, "agent_crashed"), ("sleep 600", {"one": {"timeout_sec": 0.5}}, "agent_timeout")],
+)
+async def test_a_role_that_fails_beside_others_takes_nothing_from_them(play, breaks, limits, code):
+    """It is the agent's failure, and what the others made is verified."""
+    roles = {"one": script(breaks), "two": script(f"sleep 2; {GREET}")}
+    result, _ = await play(roles, [Turn("one"), Turn("two", "Help.")], concurrent=True, limits=limits)
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert (result.error_info["kind"], result.error_info["code"]) == ("agent", code)
+
+
 async def test_an_unknown_role_is_refused_before_anything_starts(play):
     with pytest.raises(ConfigurationError, match="role 'reviewer', which the scene does not have"):
         await play({"coder": script("true")}, [Turn("coder"), Turn("reviewer", "x")])
