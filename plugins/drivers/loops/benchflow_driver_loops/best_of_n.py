@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts import Capability, DriverSpec
-from benchflow_core.errors import AgentError
 from benchflow_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
 
     One whose agent fails counts as it stands, and takes nothing from the others.
     """
+    from benchflow_core.errors import AgentError
     from benchflow_driver_loops.rounds import Rounds, opening, passed
 
     rounds, (role, prompt), box = Rounds("best-of-n", params), opening(episode, params), episode.sandbox
