@@ -12,9 +12,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 FOLDER = Path(__file__).parents[2] / "examples" / "use-cases"
 PREFIX = os.environ.get("BENCHFLOW_TEST_PREFIX", "")
+
+
+SEEDS = FOLDER.parents[1] / "tests" / "data" / "seeds"
+
+
+def told(text: str) -> list[object]:
+    """What a config says of who speaks when, and of services."""
+    config = yaml.safe_load(text)
+    scenes = [(s["name"], [r["name"] for r in s["roles"]], s["turns"]) for s in config.get("scenes", ())]
+    return [config.get("services"), *scenes]
 
 
 NEED_MORE = ("stateful_environment", "mcp-review", "mcp_review")
@@ -33,6 +44,9 @@ def test_use_case(bench, result_of, name, file, tmp_path):
     for service in ("gmail", "gcal", "slack"):
         text = text.replace(f"  - {service}\n", f"  - {name(service)}\n")
     (tmp_path / "examples/use-cases" / file.name).write_text(text)
+    if (public := SEEDS / file.name).exists():
+        wanted = told(public.read_text())
+        assert told(file.read_text())[: len(wanted)] == wanted, "as the public documents have it"
     command = shlex.split(text.splitlines()[0].removeprefix("# bench "))
     done = bench(*command)
     assert done.code == 0, done.err
