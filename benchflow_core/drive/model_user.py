@@ -35,7 +35,7 @@ class ModelUser(BaseUser):
     def __init__(self, persona: str | None = None, *, model: str | None = None, max_tokens: int = 1024) -> None:
         """`persona`: who it is, beside what every such user is told."""
         self._persona = f"{_PERSONA}\n\n{persona}" if persona else _PERSONA
-        self.model, self._max_tokens = model, max_tokens
+        self.model_name, self._max_tokens = model, max_tokens
         self._episode: Episode | None = None
         self._talk: list[tuple[str, str]] = []
 

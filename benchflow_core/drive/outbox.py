@@ -33,7 +33,7 @@ for f in "$1"/* "$1"/.[!.]*; do
 done
 """
 _NOT_ITS_OWN: Final = "the role that wrote it cannot read it, or it is no regular file, or also somewhere else"
-_EMPTY: Final = 'rm -rf "$1" && mkdir -p "$1" && chmod 777 "$1"'
+_EMPTY: Final = '[ ! -L "$2" ] || rm -f "$2"; rm -rf "$1" && mkdir -p "$1" && chmod 777 "$1"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,9 @@ class Outbox:
         self._episode.note("outbox_refused", {"from": sender, "file": name, "reason": why})
 
     async def _empty(self, folder: str) -> None:
-        await self._episode.sandbox.exec(("sh", "-c", _EMPTY, "sh", folder), user="root", cwd="/", timeout=60)
+        """Made by root, and so never through a link that a role put in the place of the one it is in."""
+        argv = ("sh", "-c", _EMPTY, "sh", folder, outbox_folder(self._episode.workdir))
+        await self._episode.sandbox.exec(argv, user="root", cwd="/", timeout=60)
 
 
 def _messages(value: Any, named: str) -> Iterator[tuple[str, str]]:

@@ -42,8 +42,8 @@ class BaseUser(ABC):
 
     needs_model: bool = False
     """It asks `episode.model("user")`: whether that can be reached is checked before anything starts."""
-    model: str | None = None
-    """The model it asks; `None`: the rollout's."""
+    model_name: str | None = None
+    """The model that is; `None`: the rollout's."""
 
     async def setup(self, instruction: str, solution: str | None = None) -> None:
         """Before the first round. `solution` is the reference solution's script, with `oracle_access=True` only."""

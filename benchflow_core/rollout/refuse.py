@@ -60,7 +60,7 @@ def refuse_speechless(
     """A simulated user that is a model, and none can be reached."""
     if user is None or not user.needs_model:
         return
-    model = user.model or next(iter(roles.values())).model
+    model = user.model_name or next(iter(roles.values())).model
     if model is None:
         raise ConfigurationError("the simulated user needs a model.", remedy="Name one: ModelUser(model=…).")
     from benchflow_core.gateway import Models

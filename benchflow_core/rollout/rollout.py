@@ -83,7 +83,7 @@ class Rollout:
         self.learner_there = False
         self.left_skills_looked_for = False
         """Once, in the box as the image made it: later ones may be the agent's own."""
-        self.user = self.config.user or copy(self.plan.user)
+        self.user = copy(self.plan.user) if self.config.user is None else self.config.user
         """The task's is each rollout's own: a plan may be several's."""
         self.patience = Patience(self.config.user_timeout)
         self.agent_seconds_left: float | None = None
@@ -445,5 +445,5 @@ class Rollout:
 
     async def model(self, purpose: str) -> ModelEndpoint:
         """For judges and simulated users: a model through the gateway, so that its tokens count."""
-        own = self.user and self.user.model if purpose == "user" else self.settings().params.get("model")
+        own = self.user and self.user.model_name if purpose == "user" else self.settings().params.get("model")
         return await self.models.for_host(purpose, own or self.result.model)

@@ -165,6 +165,14 @@ async def test_roles_of_a_concurrent_scene_do_not_wait_for_each_other(play):
     assert sent == [{"from": "one", "to": "two", "content": "hi"}]
 
 
+async def test_a_folder_of_ones_own_is_not_made_somewhere_else(play):
+    roles = {"one": script("rm -rf /app/.outbox; ln -s /srv /app/.outbox", "ls -A /srv; ls -ld /app/.outbox")}
+    roles["two"] = script(GREET)
+    result, events = await play(roles, [Turn("one"), Turn("one", "Again."), Turn("two")], concurrent=True)
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert "from-one" not in output(events, "one") and "drwx" in output(events, "one")
+
+
 @pytest.mark.parametrize(
     ("breaks", "limits", "code"),
     [("kill -9 $PPID", {}, "agent_crashed"), ("sleep 600", {"one": {"timeout_sec": 0.5}}, "agent_timeout")],
