@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 from benchflow_core.contracts.drivers import Episode
 from benchflow_core.drive.users import BaseUser, RoundResult
@@ -17,13 +20,22 @@ _PERSONA: Final = (
     "doing the work yourself. Reveal details only as the agent needs them. Answer with your next message to the agent "
     f"and nothing else, or with the single word {_DONE} when you are content with its work."
 )
+_ASKED: Final = (
+    "The agent has a question for you. Answer with one JSON object and nothing else, with these fields, or with the "
+    "single word DECLINE:"
+)
+_FENCE: Final = re.compile(r"^```\w*\n|\n?```$")
 
 
 class ModelUser(BaseUser):
-    """Speaks through the gateway, so its tokens are counted; the model is the rollout's unless the task names one."""
+    """Speaks through the gateway, so its tokens are counted; the model is the rollout's unless another is named."""
 
-    def __init__(self, persona: str = _PERSONA, *, max_tokens: int = 1024) -> None:
-        self._persona, self._max_tokens = persona, max_tokens
+    needs_model = True
+
+    def __init__(self, persona: str | None = None, *, model: str | None = None, max_tokens: int = 1024) -> None:
+        """`persona`: who it is, beside what every such user is told."""
+        self._persona = f"{_PERSONA}\n\n{persona}" if persona else _PERSONA
+        self.model_name, self._max_tokens = model, max_tokens
         self._episode: Episode | None = None
         self._talk: list[tuple[str, str]] = []
 
@@ -37,14 +49,28 @@ class ModelUser(BaseUser):
         self._talk.append(("user", f"{known}\n\nWrite your first message to the agent."))
 
     async def run(self, round: int, instruction: str, round_result: RoundResult | None = None) -> str | None:
-        if self._episode is None:
-            raise ConfigurationError("a model user works inside a rollout only.")
         if round_result is not None:
             self._talk.append(("user", _told(round_result)))
+        said = await self._say()
+        return None if said.strip(" .!") == _DONE else said
+
+    async def on_ask(self, request: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """In the fields that the agent asks for. What is no JSON object declines."""
+        fields = json.dumps(request.get("requestedSchema") or {}, ensure_ascii=False)
+        self._talk.append(("user", f"{_ASKED}\n{fields}\n\nThe question:\n{request.get('message', '')}"))
+        try:
+            answer = json.loads(_FENCE.sub("", await self._say()))
+        except ValueError:
+            return None
+        return answer if isinstance(answer, dict) else None
+
+    async def _say(self) -> str:
+        if self._episode is None:
+            raise ConfigurationError("a model user works inside a rollout only.")
         endpoint = await self._episode.model("user")
         said = (await ask(endpoint, self._talk, system=self._persona, max_tokens=self._max_tokens)).strip()
         self._talk.append(("assistant", said))
-        return None if said.strip(" .!") == _DONE else said
+        return said
 
 
 def _told(result: RoundResult) -> str:

@@ -50,8 +50,15 @@ async def _in_turn(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox)
 
 
 async def _together(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:
-    """Each role at its own pace. A message is there for a turn that starts after it was collected."""
+    """Each role at its own pace. A message is there for a turn that starts after it was collected.
+
+    Where one agent fails, the others finish what they are at.
+    """
     import asyncio
+
+    from benchflow_core.errors import AgentError
+
+    failures: list[AgentError] = []
 
     async def play(role: str) -> None:
         own = [step for step in steps if step.role == role]
@@ -62,9 +69,20 @@ async def _together(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox
             await episode.prompt(role, text, scene=step.scene)
             await outbox.collect(role)
 
-    async with asyncio.TaskGroup() as group:
-        for role in dict.fromkeys(step.role for step in steps):
-            group.create_task(play(role))
+    async def try_to(role: str) -> None:
+        try:
+            await play(role)
+        except AgentError as error:
+            failures.append(error)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for role in dict.fromkeys(step.role for step in steps):
+                group.create_task(try_to(role))
+    except ExceptionGroup as group_error:
+        raise group_error.exceptions[0] from None  # what it is, not that there were several
+    if failures:
+        raise failures[0]
 
 
 def _scenes(steps: Sequence[DriveStep]) -> Iterator[list[DriveStep]]:

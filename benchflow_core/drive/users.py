@@ -40,6 +40,11 @@ class RoundResult:
 class BaseUser(ABC):
     """Override `run`. Everything else has a sensible default."""
 
+    needs_model: bool = False
+    """It asks `episode.model("user")`: whether that can be reached is checked before anything starts."""
+    model_name: str | None = None
+    """The model that is; `None`: the rollout's."""
+
     async def setup(self, instruction: str, solution: str | None = None) -> None:
         """Before the first round. `solution` is the reference solution's script, with `oracle_access=True` only."""
 
@@ -81,13 +86,17 @@ class FunctionUser(BaseUser):
         return await said if inspect.isawaitable(said) else said
 
 
-def refuse_user(user: Any, max_rounds: int) -> None:
+def refuse_user(user: Any, max_rounds: int, timeout: float) -> None:
     """What cannot be a user, said before anything starts."""
-    if user is not None and not isinstance(user, BaseUser):
+    if user is None:
+        return
+    if not isinstance(user, BaseUser):
         remedy = "Wrap a function in FunctionUser(…)." if callable(user) else "Subclass BaseUser."
         raise ConfigurationError(f"user is {user!r}, which is no BaseUser.", remedy=remedy)
-    if user is not None and max_rounds < 1:
+    if max_rounds < 1:
         raise ConfigurationError(f"max_user_rounds is {max_rounds}: a user needs at least one round.")
+    if timeout <= 0:
+        raise ConfigurationError(f"user_timeout is {timeout:g}: a user needs time to answer.")
 
 
 class Patience:
@@ -121,6 +130,10 @@ class Patience:
                 f"the user's {what}() held up everything else for {self._limit:g} s.",
                 remedy="Let it await, or give FunctionUser a plain function: that runs in a thread of its own.",
             ) from error
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            raise ConfigurationError(f"the user's {what}() raised CancelledError: {error}") from error
         except SystemExit as error:
             raise ConfigurationError(f"the user's {what}() raised SystemExit: {error}") from error
         except Exception as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,11 @@ def _drift(lock: dict[str, Any], task: Path) -> list[str]:
     digest = task_digest(task)
     if digest != lock["task"]["digest"]:
         found.append(f"task {lock['task']['name']} was {lock['task']['digest'][:19]}…, is {digest[:19]}…")
+    for folder, was in (lock.get("skills") or {}).items():
+        if not Path(folder).is_dir():
+            found.append(f"skill {folder} is gone")
+        elif task_digest(Path(folder)) != was:
+            found.append(f"skill {folder} says something else now")
     return [*found, *_world_drift(lock.get("world"))]
 
 
@@ -93,6 +98,8 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
     world = lock.get("world") or {}
     return EvaluationConfig(
         scenes=_scenes(lock),
+        skill_mode=settings.get("skill_mode"),
+        skills_dir=settings.get("skills_dir"),
         sandbox=sandbox["name"],
         sandbox_options=sandbox["options"],
         sandbox_user=settings["sandbox_user"],
@@ -119,8 +126,14 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
 
 
 def _scenes(lock: dict[str, Any]) -> list[Scene]:
-    """The prompts as they were rendered, in their scenes."""
-    roles = [Role(name, **value) for name, value in lock["roles"].items()]
+    """As they were written; where something else drove it, the prompts as they were rendered."""
+    known = {name: Role(name, **value) for name, value in lock["roles"].items()}
+    if written := lock["drive"].get("scenes"):
+        return [
+            Scene(**{**scene, "roles": [known[name] for name in scene["roles"]], "turns": _turns(scene["turns"])})
+            for scene in written
+        ]
+    roles = list(known.values())
     scenes: list[Scene] = []
     for prompt in lock["drive"]["prompts"]:
         turn = Turn(prompt["role"], prompt["prompt"])
@@ -129,3 +142,7 @@ def _scenes(lock: dict[str, Any]) -> list[Scene]:
         else:
             scenes.append(Scene(prompt["scene"], roles, [turn]))
     return scenes or [Scene("default", roles, [Turn(roles[0].name)])]
+
+
+def _turns(rows: Sequence[dict[str, Any]]) -> list[Turn]:
+    return [Turn(**row) for row in rows]

@@ -209,6 +209,7 @@ class Lock(BaseModel):
     verification: dict[str, Any]
     drive: dict[str, Any]
     roles: dict[str, dict[str, Any]]
+    skills: dict[str, str] = Field({}, description="folder to digest, of those that the task does not bring itself")
     limits: dict[str, float | None]
     settings: dict[str, Any]
     learner: dict[str, Any] | None = Field(None, description="generation and digest of what it was given to learn from")

@@ -53,8 +53,8 @@ async def _prompt_by_plan(rollout: Rollout) -> None:
     plan, config = rollout.plan, rollout.config
     async with AsyncExitStack() as stack:
         episode = RolloutEpisode(rollout, stack)
-        if config.user is None:
+        if rollout.user is None:
             await plan.driver.spec.drive(episode, {"steps": plan.steps, **plan.driver_params})
             return
         solution = await episode.solution() if config.oracle_access else None
-        await play_user(episode, config.user, rollout.patience, max_rounds=config.max_user_rounds, solution=solution)
+        await play_user(episode, rollout.user, rollout.patience, max_rounds=config.max_user_rounds, solution=solution)

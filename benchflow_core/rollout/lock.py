@@ -6,12 +6,17 @@ import os
 import platform
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
+from benchflow_core.drive.scenes import Role
 from benchflow_core.results.clock import now
+from benchflow_core.results.redact import secret_names
+from benchflow_core.task import task_digest
 
 if TYPE_CHECKING:
+    from benchflow_core.rollout.plan import Plan
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["LOCK_VERSION", "lock_of"]
@@ -47,16 +52,14 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
         },
         "host": {**_machine(), "load": list(os.getloadavg()), "during": rollout.load},
         "verification": {"isolation": result.isolation, "findings": result.findings, "asked": config.isolation},
-        "drive": {"driver": plan.driver.name, "params": dict(plan.driver_params), "prompts": rollout.record.prompts},
-        "roles": {
-            name: {
-                "agent": r.agent,
-                "model": r.model,
-                "reasoning_effort": r.reasoning_effort,
-                "options": dict(r.options),
-            }
-            for name, r in plan.roles.items()
+        "drive": {
+            "driver": plan.driver.name,
+            "params": dict(plan.driver_params),
+            "prompts": rollout.record.prompts,
+            "scenes": _scenes(plan),
         },
+        "roles": {name: _role(role) for name, role in plan.roles.items()},
+        "skills": _skills(plan),
         "limits": {
             "agent_timeout": config.timeout,
             "task_agent_timeout": plan.task.agent_timeout,
@@ -76,6 +79,8 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "allow_env": list(config.allow_env),
             "base_image_override": config.base_image_override,
             "context_root": config.context_root,
+            "skill_mode": config.skill_mode,
+            "skills_dir": _absolute(config.skills_dir),
         },
         "learner": {"generation": config.learner.generation, "digest": config.learner.digest}
         if config.learner
@@ -90,6 +95,41 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
         "finished_at": result.finished_at,
         "seconds": result.timing.get("total"),
     }
+
+
+def _role(role: Role) -> dict[str, Any]:
+    """All of it but its secrets."""
+    hidden = set(secret_names(role.env))
+    found = asdict(role) | {"env": {name: value for name, value in role.env.items() if name not in hidden}}
+    return {key: value for key, value in found.items() if key != "name"} | {"skills_dir": _absolute(role.skills_dir)}
+
+
+def _scenes(plan: Plan) -> list[dict[str, Any]] | None:
+    """As they were written, where scenes are what drove it."""
+    if plan.user is not None or not plan.driver.spec.default:
+        return None
+    return [
+        {
+            "name": scene.name,
+            "roles": [role.name for role in scene.roles],
+            "turns": [asdict(turn) for turn in scene.turns],
+            "skills_dir": _absolute(scene.skills_dir),
+            "concurrent": scene.concurrent,
+            "stop_when": scene.stop_when,
+        }
+        for scene in plan.scenes
+    ]
+
+
+def _skills(plan: Plan) -> dict[str, str]:
+    """Folder to digest, of those that the task does not bring itself."""
+    own = plan.task.path.resolve()
+    folders = {f.resolve() for found in (plan.skills.folders, *plan.skills.by_role.values()) for f in found}
+    return {str(folder): task_digest(folder) for folder in sorted(folders) if not folder.is_relative_to(own)}
+
+
+def _absolute(folder: str | None) -> str | None:
+    return str(Path(folder).expanduser().resolve()) if folder else None
 
 
 @cache

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task, VerifierSettings
-from benchflow_core.drive.scenes import DriveStep, Role, compile_scenes_to_steps
-from benchflow_core.drive.users import refuse_user
+from benchflow_core.drive.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
+from benchflow_core.drive.users import BaseUser, refuse_user
 from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
@@ -35,11 +35,13 @@ from benchflow_core.rollout.refuse import (
     refuse_host_vars,
     refuse_judge,
     refuse_missing,
+    refuse_speechless,
     refuse_uncounted,
+    refuse_unheard,
     refuse_without_credentials,
 )
 from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
-from benchflow_core.rollout.task_scenes import task_driver, task_scenes
+from benchflow_core.rollout.task_scenes import task_driver, task_scenes, task_user
 from benchflow_core.task import (
     adapter_of,
     load_task,
@@ -74,10 +76,14 @@ class Plan:
     verifiers: Mapping[str, Loaded]
     """By method."""
     isolation: str | None
+    scenes: Sequence[Scene] = ()
+    """As they were written; `steps` is what they come to."""
     skills: SkillPlan = field(default_factory=SkillPlan)
     oracles: frozenset[str] = frozenset()
     """Roles that may read the reference solution."""
     driver_params: Mapping[str, Any] = field(default_factory=dict)
+    user: BaseUser | None = None
+    """Who decides the prompts instead of the driver."""
     notices: tuple[str, ...] = ()
     world: WorldPlan | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -144,12 +150,15 @@ def make_plan(
     """
     task, digest = loaded or (load_task(config.task_path), None)
     refuse_host_vars(task, config.allow_env, env)
+    refuse_unheard(config)
     unnamed: list[str] = []
+    user = task_user(task, config)
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: default_agent(plugins, unnamed))
     steps = compile_scenes_to_steps(scenes)
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
     skills = plan_skills(config, task, agents, scenes)
+    written = tuple(scenes)
     if skills.generated:
         scenes = self_generating(scenes, task)
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
@@ -178,13 +187,13 @@ def make_plan(
     notices += check_access(roles, oracles, config.sandbox_locked_paths, sandbox, capabilities)
     own = compile_scenes_to_steps(config.scenes)
     told = len(own) > 1 or any(step.prompt is not None or len(step.roles) > 1 for step in own)
-    if config.user is not None and (told or config.prompts or config.driver):
+    if user is not None and (told or config.prompts or config.driver):
         raise ConfigurationError(
             "a simulated user decides the prompts itself; scenes of several turns or roles, prompts or a driver cannot "
             "be given beside it.",
             remedy="Scene.single(agent=…, model=…) says whom it talks to.",
         )
-    refuse_user(config.user, config.max_user_rounds)
+    refuse_user(user, config.max_user_rounds, config.user_timeout)
     word = config.driver or task_driver(task, config)
     driver = plugins.get("driver", driver_word(word)[0]) if word else default_driver(plugins)
     params = driver_params(word or driver.name, driver.spec.params, config.driver_params)
@@ -197,6 +206,7 @@ def make_plan(
     verifiers = {s.method: find_verifier(s.method, plugins) for s in settings} if config.verify else {}
     use = gateway_use(config, task.path.name)
     refuse_judge(settings, verifiers, plugins, env, use)
+    refuse_speechless(user, roles, plugins, env, use)
     try:
         routes = _routes(roles, agents, plugins, env, use, native=config.auth == "native")
     except ConfigurationError as error:
@@ -219,9 +229,11 @@ def make_plan(
         routes=routes,
         verifiers=verifiers,
         isolation=isolation,
+        scenes=written,
         skills=skills,
         oracles=oracles,
         driver_params=params,
+        user=user,
         notices=tuple(notices),
         world=world,
     )

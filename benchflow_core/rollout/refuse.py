@@ -14,14 +14,19 @@ from benchflow_core.rollout.choose import sandbox_capabilities
 from benchflow_core.task import requested_host_vars, required_capabilities
 
 if TYPE_CHECKING:
+    from benchflow_core.drive.scenes import Role
+    from benchflow_core.drive.users import BaseUser
     from benchflow_core.gateway import GatewayUse
+    from benchflow_core.rollout.config import RolloutConfig
 
 __all__ = [
     "refuse_agent",
     "refuse_host_vars",
     "refuse_judge",
     "refuse_missing",
+    "refuse_speechless",
     "refuse_uncounted",
+    "refuse_unheard",
     "refuse_without_credentials",
 ]
 
@@ -47,6 +52,20 @@ def refuse_judge(
             from benchflow_core.gateway import Models
 
             Models(plugins, env, Path).plan(one.params["model"], use=use)
+
+
+def refuse_speechless(
+    user: BaseUser | None, roles: Mapping[str, Role], plugins: Registry, env: Mapping[str, str], use: GatewayUse
+) -> None:
+    """A simulated user that is a model, and none can be reached."""
+    if user is None or not user.needs_model:
+        return
+    model = user.model_name or next(iter(roles.values())).model
+    if model is None:
+        raise ConfigurationError("the simulated user needs a model.", remedy="Name one: ModelUser(model=…).")
+    from benchflow_core.gateway import Models
+
+    Models(plugins, env, Path).plan(model, use=use)
 
 
 def refuse_host_vars(task: Task, allowed: Sequence[str], env: Mapping[str, str]) -> None:
@@ -107,4 +126,12 @@ def refuse_uncounted(name: str, agent: Loaded, *, native: bool) -> None:
         raise CapabilityMissing(
             f"--usage-tracking required: agent '{name}' reaches its model without a gateway, so nobody counts tokens.",
             remedy="Use --usage-tracking auto: what the agent itself reports is recorded.",
+        )
+
+
+def refuse_unheard(config: RolloutConfig) -> None:
+    """The short form beside scenes: nobody would hear of it."""
+    if config.scenes and (said := [name for name in ("agent", "model", "prompts") if getattr(config, name)]):
+        raise ConfigurationError(
+            f"'{said[0]}' would do nothing: the scenes name their agents, models and prompts.", remedy="Leave it out."
         )

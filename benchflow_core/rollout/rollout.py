@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from benchflow_core.contracts import events as ev
-from benchflow_core.contracts.agents import SessionEvent
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, ImageRef, Sandbox, SandboxProvider, Snapshot
@@ -27,7 +27,7 @@ from benchflow_core.errors import (
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
-from benchflow_core.rollout import access, collect, driving, ending, finish, learning, prepare, skills
+from benchflow_core.rollout import collect, driving, ending, finish, learning, prepare, skills
 from benchflow_core.rollout.branch import Branch, RunChild, branch
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.deadline import deadline
@@ -35,14 +35,13 @@ from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.login import Logins
 from benchflow_core.rollout.models import RolloutModels
 from benchflow_core.rollout.observers import ObserverBus
+from benchflow_core.rollout.open_sessions import OpenSessions
 from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.record import Record
 from benchflow_core.rollout.result import RolloutResult
-from benchflow_core.rollout.sessions import LiveSession, open_live_session
 from benchflow_core.rollout.skill_strip import without_skills
 from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
-from benchflow_core.rollout.turns import run_turn
 from benchflow_core.rollout.verification import run_soft_verify, run_verify
 from benchflow_core.rollout.worlds import RolloutWorld
 
@@ -84,6 +83,8 @@ class Rollout:
         self.learner_there = False
         self.left_skills_looked_for = False
         """Once, in the box as the image made it: later ones may be the agent's own."""
+        self.user = copy(self.plan.user) if self.config.user is None else self.config.user
+        """The task's is each rollout's own: a plan may be several's."""
         self.patience = Patience(self.config.user_timeout)
         self.agent_seconds_left: float | None = None
         self._record: Record | None = None
@@ -91,7 +92,7 @@ class Rollout:
         self._sandbox: Sandbox | None = None
         self._image: ImageRef | None = None
         self._origin: Snapshot | None = None
-        self._live: dict[str, LiveSession] = {}
+        self.sessions = OpenSessions(self)
         self.models = RolloutModels(self)
         self.keeper = Keeper(self)
         self.logins = Logins(self)
@@ -256,25 +257,11 @@ class Rollout:
 
     async def connect_as(self, role: str | Role, view: AccessView | None = None) -> None:
         """Open a role's session, if it is not open. `view`: narrower than the role's own."""
-        role = role if isinstance(role, str) else role.name
-        if view is not None and role in self._live and self._live[role].view != view:
-            await self._live.pop(role).close()
-        if role not in self._live:
-            if role not in self.plan.roles:
-                raise ConfigurationError(f"there is no role '{role}'.", remedy=f"Roles: {', '.join(self.plan.roles)}.")
-            who = self.plan.roles[role]
-            self._live[role] = await open_live_session(self, who, view or access.role_view(self, who))
-            session = self._live[role].session
-            self.record.event(
-                "session_opened",
-                {"agent": self._live[role].agent.name},
-                role=role,
-                session=session.id if session else None,
-            )
+        await self.sessions.open(role if isinstance(role, str) else role.name, view)
 
     async def execute(self, prompts: Sequence[str | None] | None = None) -> list[TurnRecord]:
         """Send prompts to the connected role (`None`: the instruction), within the agent's time."""
-        role = next(iter(self._live), None) or next(iter(self.plan.roles))
+        role = self.sessions.first or next(iter(self.plan.roles))
         async with driving.agent_time(self), self.worlds.guard():
             return [await self.prompt(role, text) for text in (prompts or [None])]
 
@@ -282,17 +269,11 @@ class Rollout:
         self, role: str, text: str | None, *, scene: str = "default", view: AccessView | None = None
     ) -> TurnRecord:
         """One turn of one role (`None`: the instruction)."""
-        await self.connect_as(role, view)
-        self.turn += 1
-        return await run_turn(self, self._live[role], self.instruction() if text is None else text, scene)
+        return await self.sessions.prompt(role, self.instruction() if text is None else text, scene, view)
 
     async def disconnect(self, *, leave: bool = False) -> None:
         """Kill every agent process: only the file system carries over. `leave`: what agents started lives on."""
-        live, self._live = list(self._live.values()), {}
-        for session in live:
-            await (session.leave(self.sandbox) if leave else session.close())
-            self.host.redactor.tree(self.record.dir.agent)
-            self.record.event("session_closed", {"agent": session.agent.name}, role=session.role.name)
+        await self.sessions.close(leave=leave)
         await self.logins.withdraw()
 
     async def verify(self) -> Rewards | None:
@@ -394,7 +375,7 @@ class Rollout:
 
     def session_ids(self) -> dict[str, str]:
         """By role, of the sessions that are open."""
-        return {role: live.session.id for role, live in self._live.items() if live.session and live.session.id}
+        return self.sessions.ids()
 
     async def drive(self) -> None:
         """Let the driver prompt until it is done. An agent's own failure is recorded and verified as it stands."""
@@ -433,13 +414,6 @@ class Rollout:
 
     # --- small things ----------------------------------------------------------------------------------
 
-    def heard(self, live: LiveSession, event: SessionEvent) -> None:
-        """One update of a session, into the log."""
-        self.record.event(event.kind, event.data, **live.place)
-        if event.kind in ("tool_call", "tool_call_update") and (skill := live.loads_skill(event.data)):
-            call = {"toolCallId": event.data.get("toolCallId"), "skill": skill}
-            self.record.event("skill_invoked", call, **live.place)
-
     def said(self, kind: str, data: Mapping[str, Any]) -> None:
         """One line of the verifier's for the log."""
         self.record.event(kind, data)
@@ -471,5 +445,5 @@ class Rollout:
 
     async def model(self, purpose: str) -> ModelEndpoint:
         """For judges and simulated users: a model through the gateway, so that its tokens count."""
-        params = self.settings().params
-        return await self.models.for_host(purpose, params.get("model") or self.result.model)
+        own = self.user and self.user.model_name if purpose == "user" else self.settings().params.get("model")
+        return await self.models.for_host(purpose, own or self.result.model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ _ATTEMPTS = 3
 class LiveSession:
     """A session with the processes that belong to it. `turn` and `place` say where its events belong."""
 
-    def __init__(self, role: Role, agent: Loaded, view: AccessView | None = None) -> None:
+    def __init__(self, role: Role, agent: Loaded, view: AccessView | None) -> None:
         self.role = role
         self.view = view
         self.agent = agent
@@ -75,13 +75,17 @@ class LiveSession:
                 await process.kill()
 
 
-async def open_live_session(rollout: Rollout, role: Role, view: AccessView | None = None) -> LiveSession:
+Heard = Callable[[LiveSession, SessionEvent], None]
+"""What becomes of a session's updates."""
+
+
+async def open_live_session(rollout: Rollout, role: Role, view: AccessView | None, heard: Heard) -> LiveSession:
     """Open a role's session; a connection lost on the way is tried again, with a growing wait."""
     agent = rollout.plan.agents[role.agent]
     for attempt in range(1, _ATTEMPTS + 1):
         live = LiveSession(role, agent, view)
         try:
-            await _open(rollout, live)
+            await _open(rollout, live, heard)
             return live
         except TransportError:
             await live.close()
@@ -100,12 +104,12 @@ async def open_live_session(rollout: Rollout, role: Role, view: AccessView | Non
     raise AssertionError("unreachable")
 
 
-async def _open(rollout: Rollout, live: LiveSession) -> None:
+async def _open(rollout: Rollout, live: LiveSession, heard: Heard) -> None:
     spec, role = live.agent.spec, live.role
     context = await _agent_context(rollout, role, spec)
 
     def emit(event: SessionEvent) -> None:
-        rollout.heard(live, event)
+        heard(live, event)
 
     if spec.connect is not None:
         live.session = await spec.connect(_session_context(rollout, context, emit))
@@ -187,7 +191,7 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
 
 def _permissions(rollout: Rollout, context: AgentContext) -> Any:
     """A simulated user is asked first; where it has no opinion, the policy of the config decides."""
-    user, policy = rollout.config.user, context.permissions
+    user, policy = rollout.user, context.permissions
     if user is None:
         return policy
 
@@ -202,7 +206,7 @@ def _permissions(rollout: Rollout, context: AgentContext) -> Any:
 
 def _elicit(rollout: Rollout) -> Any:
     """An agent's questions for more information go to the simulated user."""
-    user = rollout.config.user
+    user = rollout.user
     if user is None:
         return None
 

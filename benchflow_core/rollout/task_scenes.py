@@ -1,4 +1,7 @@
-"""Scenes and the driver that a task asks for. What the user says wins: scenes and prompts replace, `-a` fills them."""
+"""Scenes, the driver or the simulated user that a task asks for.
+
+What is said on the command line wins: scenes and prompts replace, `-a` fills them.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from typing import Any, Final
 
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.drive.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.rollout.config import RolloutConfig
 
-__all__ = ["task_driver", "task_scenes"]
+__all__ = ["task_driver", "task_scenes", "task_user"]
 
 _KNOWN: Final = ("loop", "scenes", "user")
+_OF_A_USER: Final = ("model", "persona")
 
 
 def task_driver(task: Task, config: RolloutConfig) -> str | None:
@@ -34,12 +39,24 @@ def task_scenes(task: Task, config: RolloutConfig) -> list[Scene]:
             f"task '{task.name}' wants to be driven by '{unknown[0]}', which nobody knows.",
             remedy=f"Its adapter ('{task.format}') may say: {', '.join(_KNOWN)}.",
         )
-    if task.drive.get("user"):
-        raise CapabilityMissing(
-            f"task '{task.name}' wants a simulated user, which no installed driver plays.",
-            remedy="Give the prompts yourself with --prompt.",
-        )
     return [_scene(task, scene, config) for scene in task.drive.get("scenes", ())]
+
+
+def task_user(task: Task, config: RolloutConfig) -> BaseUser | None:
+    """The simulated user that the task describes, a model with a persona, where nobody else decides the prompts."""
+    drive = task.drive or {}
+    wish = drive.get("user")
+    if not wish or config.scenes or config.prompts or config.driver or config.user is not None:
+        return config.user
+    odd = [key for key in wish if key not in _OF_A_USER] or [key for key in ("scenes", "loop") if key in drive]
+    if odd or not all(value is None or isinstance(value, str) for value in wish.values()):
+        raise CapabilityMissing(
+            f"task '{task.name}' wants a simulated user with '{(odd or list(wish))[0]}', which nobody here can play.",
+            remedy=f"A user has a {' and a '.join(_OF_A_USER)}. Or give the prompts yourself with --prompt.",
+        )
+    from benchflow_core.drive.model_user import ModelUser
+
+    return ModelUser(wish.get("persona"), model=wish.get("model"))
 
 
 def _scene(task: Task, scene: Mapping[str, Any], config: RolloutConfig) -> Scene:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.tasks import Rewards
@@ -12,12 +12,14 @@ from benchflow_core.errors import ErrorKind
 from benchflow_core.results.certified import is_certified
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.state import held
-from benchflow_core.verify import Verdict, VerifyRequest, soft_verify, verify
+from benchflow_core.verify import Verdict, VerifyRequest, policies, soft_verify, verify
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["run_soft_verify", "run_verify", "verify_request"]
+
+_WITHIN_REACH: Final = "between turns the tests ran in the agent's own box: what it left running there could read them"
 
 
 def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
@@ -99,7 +101,10 @@ async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
     await rollout.logins.withdraw(forget=False)
     try:
         world = await rollout.worlds.hand_over(target / "world")
-        verdict = await soft_verify(replace(verify_request(rollout, target / "verifier"), world=world))
+        request = replace(verify_request(rollout, target / "verifier"), world=world)
+        if policies(request.task, request.settings, request.capabilities)[0] == "shared":
+            rollout.notice(_WITHIN_REACH)
+        verdict = await soft_verify(request)
     finally:
         await rollout.logins.restore()
     rollout.record.event("soft_verify_finished", {"rewards": verdict.rewards, "error": verdict.error})

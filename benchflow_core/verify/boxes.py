@@ -98,17 +98,18 @@ class SharedBox:
             await box.set_network(own)
         try:
             env = pinned_env(request, request.image, request.start)
-            yield Ready(box, env, request.workdir, kill=self._is_last())
+            yield Ready(box, env, request.workdir, kill=self._is_last() and not request.soft)
         finally:
             if changed:
                 await box.set_network(request.start.network)
 
     async def close(self) -> None:
-        """The tests do not stay where an agent could read them in a later turn or step."""
-        settings = self.request.settings
-        if settings.tests:
-            orders = [f"remove {settings.tests_target}"]
-            await make_ready(self.request.sandbox, (), "/", orders, settings.service)
+        """The tests do not stay where an agent could read them in a later turn or step, nor what they said of it."""
+        settings, soft = self.request.settings, self.request.soft
+        orders = [f"remove {settings.tests_target}"] if settings.tests else []
+        if orders or soft:
+            said = (settings.logs_target,) if soft else ()
+            await make_ready(self.request.sandbox, said, "/", orders, settings.service)
 
     def _is_last(self) -> bool:
         """A later step of the task may need what runs now."""

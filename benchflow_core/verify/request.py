@@ -48,6 +48,8 @@ class VerifyRequest:
     trajectory: Path | None = None
     world: Handover | None = None
     """What the verifier is told of the world the agent acted in."""
+    soft: bool = False
+    """The agent goes on afterwards."""
 
     @property
     def spec(self) -> VerifierSpec:

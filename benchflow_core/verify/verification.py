@@ -59,8 +59,11 @@ async def verify(request: VerifyRequest) -> Verdict:
 
 
 async def soft_verify(request: VerifyRequest) -> SoftVerdict:
-    """Verification between turns: in a box of its own where possible, so that hidden tests never reach the agent's."""
-    verdict = await _verify(request, attempts=1)
+    """Verification between turns: in a box of its own where possible, so that hidden tests never reach the agent's.
+
+    A weaker policy that was asked for is for the score.
+    """
+    verdict = await _verify(replace(request, soft=True, policy=None), attempts=1)
     log = request.output_dir / "test-stdout.txt"
     output = log.read_bytes()[-_SOFT_OUTPUT:].decode("utf-8", "replace") if log.is_file() else ""
     return SoftVerdict(

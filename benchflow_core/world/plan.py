@@ -177,9 +177,9 @@ def plan_world(
     found, pinned_by, notices = _manifest(task, manifest, plugins, env)
     named = [service_of(word, plugins) for word in services]
     named += [hook.service for hook in hooks if isinstance(hook, ServiceHook)]
-    if found is None and not named:
-        text = task.environment.dockerfile
-        named = services_in(text, plugins) if text and text.is_file() else []
+    if found is None and (text := task.environment.dockerfile) and text.is_file():
+        programs = {service.spec.program for service in named}
+        named += [service for service in services_in(text, plugins) if service.spec.program not in programs]
     if found is None and not named:
         if choice is not None:
             raise ConfigurationError(

@@ -45,7 +45,7 @@ class Live:
         return [e for e in self.rollout.record.slice(0) if not kinds or e["kind"] in kinds]
 
     def session(self) -> Any:
-        return self.rollout._live[self.role].session
+        return self.rollout.sessions[self.role].session
 
     async def asked(self, scenario: str) -> None:
         """Until the model is being asked for this."""

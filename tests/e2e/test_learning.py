@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from benchflow_core.evaluation.joblock import JobLock
 from benchflow_core.results.learner import LEARNER_FILE, LearnerStore
 
 LEARN = """
@@ -82,6 +83,11 @@ def test_each_rollout_starts_from_what_was_learned(bench, job, tmp_path):
     assert [(s[0], s[3], s[4]) for s in after] == [("a", 1, 4), ("b", 4, 4), ("c", 4, 5), ("d", 5, 6)]
     wrong = bench("learner", "restore", "j", "77")
     assert wrong.code == 1 and "There are 0 to 6" in wrong.err
+    lock = JobLock(tmp_path / "jobs/j")  # as the process of a running job holds it
+    busy = bench("learner", "restore", "j", "0")
+    lock.release()
+    assert busy.code == 1 and "is being run by process" in busy.err, busy.err
+    assert LearnerStore.read(tmp_path / "jobs/j").head == 6
 
 
 def test_a_kill_after_any_rollout_loses_and_repeats_nothing(bench, job, tmp_path, env, command):

@@ -112,6 +112,35 @@ def test_reproduce_repeats_a_rollout_from_its_lock(bench, name, examples, result
     assert allowed.code == 0, allowed.err
 
 
+def test_reproduce_plays_the_scenes_as_they_were_written(bench, name, result_of, examples, tmp_path):
+    """Messages come anew and once, a reviewer that may not write still may not, skills are the same."""
+    skill = tmp_path / "skills/greeting/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: greeting\n---\nGreet.\n")
+    greet = 'echo "Hello, $(cat name.txt)!" > hello.txt'
+    spoil = "echo spoilt > hello.txt; cat ~/.agents/skills/greeting/SKILL.md && "
+    spoil += 'echo \'{"to": "coder", "content": "fine"}\' > .outbox/coder.json'
+    roles = [
+        {"name": "coder", "agent": name("scripted"), "options": {"script": json.dumps({"turns": [[{"run": greet}]]})}},
+        {"name": "reviewer", "agent": name("scripted"), "read_only": True, "skills_dir": "skills"},
+    ]
+    roles[1]["options"] = {"script": json.dumps([{"run": spoil}])}
+    scene = {"roles": roles, "turns": [{"role": "coder"}, {"role": "reviewer", "prompt": "Look."}, {"role": "coder"}]}
+    config = {"task_dir": str(examples / "hello-file"), "sandbox": name("local"), "scenes": [{"name": "s", **scene}]}
+    (tmp_path / "job.yaml").write_text(json.dumps(config))
+    assert bench("eval", "create", "--config", "job.yaml", "--job-name", "first").code == 0
+    first = result_of(tmp_path / "jobs/first")
+    again = bench("eval", "reproduce", first["dir"], "-o", tmp_path / "again", cwd=tmp_path / "skills")
+    assert again.code == 0, again.err
+    second = result_of(tmp_path / "again")
+    assert first["rewards"] == second["rewards"] == {"reward": 1.0}
+    prompts = [json.loads((one["dir"] / "prompts.json").read_text()) for one in (first, second)]
+    assert prompts[0] == prompts[1] and prompts[1][2].count('"fine"') == 1
+    skill.write_text("another")
+    changed = bench("eval", "reproduce", first["dir"], "-o", tmp_path / "third")
+    assert changed.code == 1 and "skills/greeting says something else now" in changed.err
+
+
 def test_a_multi_step_task_is_verified_step_by_step(bench, name, examples, result_of):
     assert bench("eval", "create", "-t", examples / "two-step-notes", "-a", name("oracle")).code == 0
     result = result_of()

@@ -88,14 +88,31 @@ async def test_a_message_reaches_the_next_turn_of_its_addressee(play):
         ("mkdir -p /app/.outbox/coder.json/x", "no regular file"),
         ("""python3 -c "print('[' * 200000)" > /app/.outbox/coder.json""", "recursion"),
         ("rm -rf /app/.outbox; ln -s /etc /app/.outbox", ""),
+        ("rm -rf /app/.outbox; echo x > /app/.outbox", "no folder any more"),
+        ("rm -rf /app/.outbox", "/app/.outbox"),
     ],
 )
 async def test_what_is_no_message_is_refused_and_harms_nothing(play, written, why):
-    result, events = await play({"coder": script("true", GREET), "reviewer": script(written)}, REVIEW)
+    last = f"{GREET}; ls -ld /app/.outbox"
+    result, events = await play({"coder": script("true", last), "reviewer": script(written)}, REVIEW)
     assert result.rewards == {"reward": 1.0}, result.error
     assert prompts(events, "coder")[-1] == "Fix the issues.", "nothing was delivered"
     refused = [e["data"]["reason"] for e in events if e["kind"] == "outbox_refused"]
     assert why in refused[0]
+    assert "drwxrwxrwx" in output(events, "coder"), "the folder is there for those that come after"
+
+
+async def test_one_prompt_quotes_only_so_much(play):
+    """However many messages there are: a role must not drown another."""
+    flood = (
+        "import json; json.dump([{'to': 'coder', 'content': 'x' * 10000}] * 90, open('/app/.outbox/coder.json', 'w'))"
+    )
+    result, events = await play({"coder": script("true", GREET), "reviewer": script(f'python3 -c "{flood}"')}, REVIEW)
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert 100_000 < len(prompts(events, "coder")[-1]) < 140_000
+    reasons = [e["data"]["reason"] for e in events if e["kind"] == "outbox_refused"]
+    assert reasons[0] == "it holds more than 64 messages" and len(reasons) < 64
+    assert reasons[1] == "more than 131072 characters would wait for 'coder'"
 
 
 async def test_the_outbox_is_gone_after_the_scene(play):
@@ -146,6 +163,26 @@ async def test_roles_of_a_concurrent_scene_do_not_wait_for_each_other(play):
     assert order[:2] == ["turn_started"] * 2, "both had begun before one had ended"
     sent = [e["data"] for e in events if e["kind"] == "outbox_message"]
     assert sent == [{"from": "one", "to": "two", "content": "hi"}]
+
+
+async def test_a_folder_of_ones_own_is_not_made_somewhere_else(play):
+    roles = {"one": script("rm -rf /app/.outbox; ln -s /srv /app/.outbox", "ls -A /srv; ls -ld /app/.outbox")}
+    roles["two"] = script(GREET)
+    result, events = await play(roles, [Turn("one"), Turn("one", "Again."), Turn("two")], concurrent=True)
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert "from-one" not in output(events, "one") and "drwx" in output(events, "one")
+
+
+@pytest.mark.parametrize(
+    ("breaks", "limits", "code"),
+    [("kill -9 $PPID", {}, "agent_crashed"), ("sleep 600", {"one": {"timeout_sec": 0.5}}, "agent_timeout")],
+)
+async def test_a_role_that_fails_beside_others_takes_nothing_from_them(play, breaks, limits, code):
+    """It is the agent's failure, and what the others made is verified."""
+    roles = {"one": script(breaks), "two": script(f"sleep 2; {GREET}")}
+    result, _ = await play(roles, [Turn("one"), Turn("two", "Help.")], concurrent=True, limits=limits)
+    assert result.rewards == {"reward": 1.0}, result.error
+    assert (result.error_info["kind"], result.error_info["code"]) == ("agent", code)
 
 
 async def test_an_unknown_role_is_refused_before_anything_starts(play):

@@ -6,17 +6,35 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 FOLDER = Path(__file__).parents[2] / "examples" / "use-cases"
 PREFIX = os.environ.get("BENCHFLOW_TEST_PREFIX", "")
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+SEEDS = FOLDER.parents[1] / "tests" / "data" / "seeds"
+
+
+def told(text: str) -> list[object]:
+    """What a config says of who speaks when, and of services."""
+    config = yaml.safe_load(text)
+    scenes = [(s["name"], [r["name"] for r in s["roles"]], s["turns"]) for s in config.get("scenes", ())]
+    return [config.get("services"), *scenes]
+
+
+NEED_MORE = ("stateful_environment", "mcp-review", "mcp_review")
+"""Those with a test of their own."""
+
+
+@pytest.mark.parametrize(
+    "file", sorted(p for p in FOLDER.glob("*.yaml") if p.stem not in NEED_MORE), ids=lambda path: path.stem
+)
 def test_use_case(bench, result_of, name, file, tmp_path):
     text = file.read_text().replace("agent: scripted", f"agent: {name('scripted')}")
     text = text.replace("environment: local", f"environment: {name('local')}")
@@ -26,6 +44,9 @@ def test_use_case(bench, result_of, name, file, tmp_path):
     for service in ("gmail", "gcal", "slack"):
         text = text.replace(f"  - {service}\n", f"  - {name(service)}\n")
     (tmp_path / "examples/use-cases" / file.name).write_text(text)
+    if (public := SEEDS / file.name).exists():
+        wanted = told(public.read_text())
+        assert told(file.read_text())[: len(wanted)] == wanted, "as the public documents have it"
     command = shlex.split(text.splitlines()[0].removeprefix("# bench "))
     done = bench(*command)
     assert done.code == 0, done.err
@@ -49,7 +70,7 @@ def test_the_stateful_environment_in_python(env, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "file", sorted(p for p in FOLDER.glob("*.py") if p.stem != "stateful_environment"), ids=lambda path: path.stem
+    "file", sorted(p for p in FOLDER.glob("*.py") if p.stem not in NEED_MORE), ids=lambda path: path.stem
 )
 def test_use_case_in_python(env, result_of, name, file, tmp_path):
     text = file.read_text()
@@ -72,6 +93,31 @@ def test_use_case_in_python(env, result_of, name, file, tmp_path):
             "small-model",
             "large-model",
         }
+
+
+@pytest.mark.own_names
+@pytest.mark.parametrize("how", ["yaml", "python"])
+def test_the_reviewer_as_a_tool(bench, env, result_of, tmp_path, local_model, how):
+    """The reviewer is a model: one on loopback has an opinion here."""
+    shutil.copytree(FOLDER, tmp_path / "examples/use-cases")
+    task = shutil.copytree(FOLDER.parent / "tasks/hello-file", tmp_path / "examples/tasks/hello-file")
+    with (task / "instruction.md").open("a") as file:
+        file.write("[[fake:opinion]]")
+    local_model.script("opinion", [{"text": "hello.txt greets nobody: use the name from name.txt."}])
+    provider = {"OPENAI_API_KEY": "sk-provider", "OPENAI_BASE_URL": f"{local_model.base_url}/v1"}
+    if how == "yaml":
+        done = bench("eval", "create", "--config", "examples/use-cases/mcp-review.yaml", more=provider)
+        assert done.code == 0, done.err
+    else:
+        argv = [sys.executable, "examples/use-cases/mcp_review.py"]
+        ran = subprocess.run(argv, cwd=tmp_path, env={**env, **provider}, capture_output=True, text=True, timeout=120)
+        assert ran.stdout == "Reward: {'reward': 1.0} after 2 prompts\n", ran.stderr
+    result = result_of()
+    assert result["rewards"] == {"reward": 1.0} and result["world"]["services"] == ["benchflow-reviewer"], result
+    [asked] = local_model.log
+    assert "Hello, name!" in str(asked.body), "it saw what the coder had done"
+    calls = (result["dir"] / "trajectory/llm_trajectory.jsonl").read_text().splitlines()
+    assert len(calls) == 1 and '"benchflow-reviewer"' in calls[0], "counted under its name"
 
 
 def test_the_reviewer_ablation(bench, name, tmp_path):

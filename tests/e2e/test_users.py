@@ -11,9 +11,10 @@ import time
 
 import pytest
 
+from benchflow_core.drive.model_user import ModelUser
 from benchflow_core.drive.scenes import Scene
 from benchflow_core.drive.users import BaseUser, FunctionUser, PassthroughUser
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.rollout import Rollout, RolloutConfig
 
 GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'
@@ -168,7 +169,7 @@ def test_a_user_that_holds_up_the_event_loop_is_named_too(examples, name, env, t
     assert done.stdout == "the user's run() held up everything else for 1 s.\n", done.stderr
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), StopIteration("x")])
+@pytest.mark.parametrize("error", [SystemExit(3), StopIteration("x"), asyncio.CancelledError("x")])
 @pytest.mark.parametrize("plain", [True, False])
 async def test_a_user_that_wants_to_leave_is_named(play, error, plain):
     def leave(*_):
@@ -228,11 +229,15 @@ async def test_a_user_that_cannot_answer_a_question_is_named(play, said, why):
     [
         (lambda *_: None, {}, r"no BaseUser. Wrap a function in FunctionUser"),
         (PassthroughUser(), {"max_user_rounds": 0}, r"at least one round"),
+        (PassthroughUser(), {"user_timeout": 0}, r"needs time to answer"),
+        (ModelUser(), {}, r"the simulated user needs a model"),
+        (ModelUser(model="openai/x"), {}, r"no credential for provider 'openai'"),
         (PassthroughUser(), {"prompts": ["x"]}, r"decides the prompts itself"),
         (PassthroughUser(), {"driver": "self-review"}, r"decides the prompts itself"),
     ],
 )
-async def test_what_cannot_be_a_user_is_refused_before_anything_starts(play, tmp_path, user, more, why):
+async def test_what_cannot_be_a_user_is_refused_before_anything_starts(play, tmp_path, monkeypatch, user, more, why):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigurationError, match=why):
         await play(user, "true", **more)
     assert not (tmp_path / "jobs").exists()
@@ -240,36 +245,102 @@ async def test_what_cannot_be_a_user_is_refused_before_anything_starts(play, tmp
 
 async def test_a_scene_may_say_whom_the_user_talks_to_and_nothing_more(play, name):
     script = {"script": json.dumps({"otherwise": [{"run": GREET}]})}
-    result, _ = await play(PassthroughUser(), "true", scenes=[Scene.single(agent=name("scripted"), options=script)])
+    scene = Scene.single(agent=name("scripted"), options=script)
+    result, _ = await play(PassthroughUser(), "true", agent=None, scenes=[scene])
     assert result.rewards == {"reward": 1.0}, result.error
+    with pytest.raises(ConfigurationError, match="'agent' would do nothing: the scenes name"):
+        await play(PassthroughUser(), "true", scenes=[scene])
     for prompts in (["x"], [None, None]):
+        scene = Scene.single(agent=name("scripted"), prompts=prompts)
         with pytest.raises(ConfigurationError, match="simulated user decides the prompts itself"):
-            await play(PassthroughUser(), "true", scenes=[Scene.single(agent=name("scripted"), prompts=prompts)])
+            await play(PassthroughUser(), "true", agent=None, scenes=[scene])
 
 
-async def test_a_model_can_be_the_user(examples, name, tmp_path, local_model, monkeypatch):
+@pytest.fixture
+def talk(name, tmp_path, local_model, monkeypatch):
+    """An agent whose user is a model; what the user says is scripted."""
+
+    async def run(task, said, *turns, **more):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{local_model.base_url}/v1")
+        local_model.script("persona", [{"text": text} for text in said])
+        settings = {"model": "openai/some-model", "agent_options": {"script": json.dumps({"turns": turns})}, **more}
+        config = RolloutConfig(
+            task, jobs_dir=tmp_path / "jobs", sandbox=name("local"), agent=name("scripted"), **settings
+        )
+        rollout = await Rollout.create(config)
+        return await rollout.run(), rollout, [seen.body for seen in local_model.log]
+
+    return run
+
+
+@pytest.fixture
+def task(examples, tmp_path):
+    folder = shutil.copytree(examples / "hello-file", tmp_path / "task")
+    (folder / "instruction.md").write_text("Greet. [[fake:persona]]")
+    return folder
+
+
+async def test_a_model_can_be_the_user(talk, task):
     """It speaks through the gateway: what it spends is counted, its key stays outside the box."""
-    from benchflow_core.drive.model_user import ModelUser
-
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-provider")
-    monkeypatch.setenv("OPENAI_BASE_URL", f"{local_model.base_url}/v1")
-    local_model.script("persona", [{"text": "Please greet Ada."}, {"text": "DONE"}])
-    script = json.dumps({"turns": [[{"run": GREET}, {"say": "It is done."}]]})
-    task = shutil.copytree(examples / "hello-file", tmp_path / "task")
-    (task / "instruction.md").write_text("Greet. [[fake:persona]]")
-    config = RolloutConfig(
-        task,
-        jobs_dir=tmp_path / "jobs",
-        sandbox=name("local"),
-        agent=name("scripted"),
-        agent_options={"script": script},
-        model="openai/some-model",
-        user=ModelUser(),
+    user = ModelUser("You are in a hurry.", model="openai/users-model")
+    result, rollout, asked = await talk(
+        task, ["Please greet Ada.", "DONE"], [{"run": GREET}, {"say": "It is done."}], user=user
     )
-    rollout = await Rollout.create(config)
-    result = await rollout.run()
     assert result.rewards == {"reward": 1.0}, result.error
     assert json.loads((rollout.dir / "prompts.json").read_text()) == ["Please greet Ada."]
-    assert "It is done." in str(local_model.log[-1].body), "the user hears what the agent said"
+    assert "It is done." in str(asked[-1]), "the user hears what the agent said"
+    assert {body["model"] for body in asked} == {"users-model"}
+    assert "You are in a hurry." in str(asked[0]) and "asks a software agent" in str(asked[0])
     calls = (rollout.dir / "trajectory/llm_trajectory.jsonl").read_text().splitlines()
     assert len(calls) == 2 and all('"user"' in line for line in calls)
+    assert result.usage_details["gateway"]["user"]["output_tokens"] > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ('```json\n{"colour": "red"}\n```', {"action": "accept", "content": {"colour": "red"}}),
+        ("DECLINE", {"action": "decline"}),
+        ("[1]", {"action": "decline"}),
+    ],
+)
+async def test_a_model_answers_the_agents_questions(talk, task, said, answer):
+    result, rollout, asked = await talk(task, ["Go.", said, "DONE"], ELICIT, user=ModelUser())
+    assert result.rewards == {"reward": 1.0}, result.error
+    [event] = [e["data"] for e in rollout.events() if e["kind"] == "elicitation_request"]
+    assert event["response"] == answer
+    assert "Which colour?" in str(asked[1]) and "Which colour?" in str(asked[2]), "it remembers what it was asked"
+
+
+def with_user(examples, tmp_path, user, more=""):
+    """A task that describes its own user."""
+    folder = shutil.copytree(examples / "hello-doc", tmp_path / "doc")
+    text = (folder / "task.md").read_text().replace("---\n", f"---\nuser: {user}\n{more}", 1)
+    (folder / "task.md").write_text(f"{text}\n[[fake:persona]]\n")
+    (folder / "prompts").mkdir()
+    (folder / "prompts/user-persona.md").write_text("You are grumpy.")
+    return folder
+
+
+async def test_a_task_may_bring_its_user(talk, examples, tmp_path):
+    task = with_user(examples, tmp_path, "{model: openai/tasks-model}")
+    result, rollout, asked = await talk(task, ["Do it.", "DONE"], [{"say": "Done."}], model=None)
+    assert result.error is None and result.loop["stop_reason"] == "user", result.error
+    assert json.loads((rollout.dir / "prompts.json").read_text()) == ["Do it."]
+    assert {body["model"] for body in asked} == {"tasks-model"} and "You are grumpy." in str(asked[0])
+    mine, _, _ = await talk(task, [], [{"say": "Done."}], prompts=["My own."])
+    assert mine.loop is None, "prompts of one's own win"
+
+
+@pytest.mark.parametrize(
+    ("user", "more", "why"),
+    [
+        ("{stop_rule: never}", "", "a simulated user with 'stop_rule', which nobody here can play"),
+        ("{model: 7}", "", "a simulated user with 'model'"),
+        ("{model: x}", "agents: {roles: {a: {agent: x}}}\nscenes: [{turns: [a]}]\n", "a simulated user with 'scenes'"),
+    ],
+)
+async def test_a_tasks_user_that_nobody_can_play_is_refused(talk, examples, tmp_path, user, more, why):
+    with pytest.raises(CapabilityMissing, match=why):
+        await talk(with_user(examples, tmp_path, user, more), [], [])

@@ -73,11 +73,16 @@ def test_roles_and_turns_must_fit(task):
     from benchflow_core.drive.scenes import Role, Scene, Turn
 
     with pytest.raises(ConfigurationError, match="which the scene does not have"):
-        plan(task, scenes=[Scene("s", [Role("a", "oracle")], [Turn("b")])])
+        plan(task, agent=None, scenes=[Scene("s", [Role("a", "oracle")], [Turn("b")])])
     with pytest.raises(ConfigurationError, match="names a role twice"):
-        plan(task, scenes=[Scene("s", [Role("a", "oracle"), Role("a", "nop")], [])])
+        plan(task, agent=None, scenes=[Scene("s", [Role("a", "oracle"), Role("a", "nop")], [])])
     with pytest.raises(ConfigurationError, match="defined differently"):
-        plan(task, scenes=[Scene("s", [Role("a", "oracle")]), Scene("t", [Role("a", "nop")])])
+        plan(task, agent=None, scenes=[Scene("s", [Role("a", "oracle")]), Scene("t", [Role("a", "nop")])])
+    for word in ({"agent": "nop"}, {"agent": None, "model": "m"}, {"agent": None, "prompts": ["x"]}):
+        with pytest.raises(
+            ConfigurationError, match="would do nothing: the scenes name their agents, models and prompts"
+        ):
+            plan(task, **word, scenes=[Scene("s", [Role("a", "oracle")])])
 
 
 def test_isolation_that_cannot_be_had(task):

@@ -84,6 +84,14 @@ async def test_every_way_starts_the_service_out_of_reach(task, run, kv, how):
     assert result.world["services"] == ["kv"] and result.world["pinned_by"] == "services"
 
 
+async def test_a_service_that_is_named_takes_none_of_the_tasks_own_away(task, rollout, kv):
+    """A config for many tasks names what it adds; the one that both name is started once, as the config says."""
+    folder = task("true", manifest=None)
+    for named, ports in (["gmail"], {"gmail": 9001, "kv": 9700}), (["gmail", "kv:9701"], {"gmail": 9001, "kv": 9701}):
+        world = (await rollout(folder, services=named)).plan.world
+        assert {service.name: service.port for service in world.services} == ports
+
+
 async def test_without_a_word_about_it_nothing_is_started(task, run):
     result = await run(task(manifest=None))
     assert result.world is None

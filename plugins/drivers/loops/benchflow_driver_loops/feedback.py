@@ -13,7 +13,9 @@ __all__ = ["LEVELS", "check_level", "feedback"]
 
 LEVELS: Final = ("none", "counts", "names", "raw")
 _RAW: Final = 4000
-_PARAMETERS: Final = re.compile(r"\[.*\]$")
+_MOST_NAMES: Final = 50
+_PLAIN: Final = re.compile(r"[\w./:-]+")
+_PARAMETERS: Final = re.compile(r"\s*[\[(].*", re.DOTALL)
 
 
 def check_level(level: str) -> None:
@@ -28,8 +30,9 @@ def feedback(verdict: SoftVerdict, level: str) -> str:
     if level == "raw" and verdict.output.strip():
         return f"{ask}\n\nThe tests said:\n{verdict.output[-_RAW:]}"
     failed = [t for t in verdict.tests if t.get("status") not in ("passed", "skipped")]
-    if level in ("names", "raw") and failed:
-        return f"{ask}\n\nFailed tests:\n" + "\n".join(f"- {name}" for name in _names(failed))
+    if level in ("names", "raw") and (names := _names(failed)):
+        more = f"\n- and {len(failed) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        return f"{ask}\n\nFailed tests:\n" + "\n".join(f"- {name}" for name in names[:_MOST_NAMES]) + more
     if level != "none" and verdict.tests:
         good = sum(t.get("status") == "passed" for t in verdict.tests)
         return f"{ask}\n\n{good} of {len(verdict.tests)} tests pass."
@@ -37,5 +40,6 @@ def feedback(verdict: SoftVerdict, level: str) -> str:
 
 
 def _names(tests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Without the parameters, which may hold expected values."""
-    return list(dict.fromkeys(_PARAMETERS.sub("", str(test.get("name"))) for test in tests))
+    """Without parameters, which may hold expected values; a name that is a sentence is what the test is about."""
+    names = dict.fromkeys(_PARAMETERS.sub("", str(test.get("name"))) for test in tests)
+    return [name for name in names if _PLAIN.fullmatch(name)]

@@ -53,10 +53,10 @@ class Rounds:
     rewards: list[float | None] = field(default_factory=list)
     tokens: list[int | None] = field(default_factory=list)
 
-    def add(self, episode: Episode, turn: TurnRecord, verdict: SoftVerdict | None) -> None:
+    def add(self, episode: Episode, turn: TurnRecord | None, verdict: SoftVerdict | None) -> None:
         reward = (verdict.rewards or {}).get("reward") if verdict else None
         self.rewards.append(reward)
-        self.tokens.append(_tokens(turn))
+        self.tokens.append(_tokens(turn) if turn else None)
         if reward is not None:
             episode.reward(reward, source=self.strategy, step=len(self.rewards) - 1)
         self.report(episode, "error")  # unless a later report says otherwise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -47,12 +49,12 @@ class TestBestOfN(DriverConformance):
 
 @pytest.fixture
 def play(tmp_path):
-    async def run(driver, *turns, broken=False, **more):
+    async def run(driver, *turns, broken=False, task=TASK, **more):
         from benchflow_core.rollout import Rollout, RolloutConfig
 
         script = json.dumps({"turns": [[{"run": command}] for command in turns]})
         config = RolloutConfig(
-            TASK,
+            task,
             agent="scripted",
             sandbox="local",
             agent_options={"script": script},
@@ -79,6 +81,20 @@ async def test_verify_retry_stops_when_the_tests_pass(play):
     assert prompts[1] == prompts[2] == "The task is not solved yet. Find out what is wrong and fix it."
 
 
+@pytest.mark.parametrize("demanded", [False, True])
+async def test_the_tests_between_rounds_leave_the_agent_alone(play, tmp_path, demanded):
+    """Also where they score in its own box: its session goes on, and nothing of the tests is there afterwards."""
+    task = shutil.copytree(TASK, tmp_path / "task")
+    if demanded:
+        toml = task / "task.toml"
+        toml.write_text(toml.read_text().replace("[metadata.benchflow]", '[metadata.benchflow]\nisolation = "shared"'))
+    look = f"ls -A /tests /logs/verifier | grep -v : | grep . || {GREET}"
+    result, _ = await play("verify-retry:k=1", "true", look, task=task, **({} if demanded else {"isolation": "shared"}))
+    assert result.rewards == {"reward": 1.0} and result.isolation == "shared"
+    assert result.loop["reward_trajectory"] == [0.0, 1.0]
+    assert any("between turns the tests ran in the agent's own box" in n for n in result.notices) is demanded
+
+
 async def test_verify_retry_gives_up_after_k(play):
     result, prompts = await play("verify-retry:k=1", "true", "true", GREET)
     assert result.rewards == {"reward": 0.0}
@@ -99,6 +115,45 @@ async def test_best_of_n_keeps_the_best_and_starts_each_from_the_same_state(play
     wrong = "test -e /app/was-here && echo dirty > /app/dirty; touch /app/was-here"
     result, _ = await play("best-of-n:n=2", wrong)
     assert result.loop["reward_trajectory"] == [0.0, 0.0] and result.loop["chosen"] == 0
+
+
+class ByTurn(Mapping[str, str]):
+    """Options of an agent that are others at each attempt."""
+
+    def __init__(self, *commands):
+        self.commands, self.rollout = commands, None
+
+    def __getitem__(self, key):
+        turn = self.rollout.turn if self.rollout else 0
+        return json.dumps([{"run": self.commands[min(turn, len(self.commands) - 1)]}])
+
+    def __iter__(self):
+        yield "script"
+
+    def __len__(self):
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("commands", "rewards", "chosen", "failed"),
+    [
+        (["kill -9 $PPID", GREET], [0.0, 1.0], 1, None),
+        (["touch /app/first", f"{GREET}; rm /app/hello.txt; kill -9 $PPID"], [0.0, 0.0], 0, None),
+        (["kill -9 $PPID"], [0.0, 0.0], 0, "agent_crashed"),
+    ],
+)
+async def test_an_attempt_whose_agent_fails_takes_nothing_from_the_others(tmp_path, commands, rewards, chosen, failed):
+    from benchflow_core.rollout import Rollout, RolloutConfig
+
+    options = ByTurn(*commands)
+    config = RolloutConfig(
+        TASK, agent="scripted", agent_options=options, sandbox="local", driver="best-of-n:n=2", jobs_dir=tmp_path
+    )
+    options.rollout = await Rollout.create(config)
+    result = await options.rollout.run()
+    assert (result.loop["reward_trajectory"], result.loop["chosen"]) == (rewards, chosen), result.error
+    assert result.rewards == {"reward": max(rewards)} and result.loop["failures"]
+    assert (result.error_info or {}).get("code") == failed
 
 
 async def test_a_wrong_parameter_is_refused_before_anything_starts(play):
@@ -161,6 +216,26 @@ TESTS = ({"name": "test_a[secret-1]", "status": "failed"}, {"name": "test_b", "s
 def test_feedback_tells_no_more_than_asked(level, told, hidden):
     text = feedback(SoftVerdict({"reward": 0.0}, output="the output with secret", tests=TESTS), level)
     assert told in text and (not hidden or hidden not in text)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tests/test_x.py::TestX::test_y[a\nsecret]", "- tests/test_x.py::TestX::test_y\n"),
+        ("test_y (n=3, wanted='secret')", "- test_y\n"),
+        ("The report says secret", "0 of 1 tests pass"),
+        ("[secret]", "0 of 1 tests pass"),
+    ],
+)
+def test_a_name_gives_nothing_of_the_test_away(name, told):
+    text = feedback(SoftVerdict({"reward": 0.0}, tests=({"name": name, "status": "failed"},)), "names")
+    assert told in f"{text}\n" and "secret" not in text
+
+
+def test_no_flood_of_names():
+    tests = tuple({"name": f"test_{n}", "status": "failed"} for n in range(1000))
+    text = feedback(SoftVerdict({"reward": 0.0}, tests=tests), "names")
+    assert text.count("\n- ") == 51 and text.endswith("- and 950 more")
 
 
 def test_an_unknown_level_is_refused():
