@@ -207,7 +207,6 @@ class Templates:
         flags = (f"--chown={owner} " if owner else "") + (f"--chmod={mode} " if mode else "")
         template.lines.append(f"COPY {flags}" + json.dumps([f"{name}/{source}", target]))
 
-
     def _unpacked(self, digest: str) -> Path:
         """What was uploaded, as a folder: most templates take the same thousand files."""
         path = self._files.get(digest)
