@@ -47,6 +47,8 @@ CHECK_ANSWER = """#!/bin/bash
 if [ "$(cat /app/answer.txt 2>/dev/null)" = 42 ]; then echo 1 > /logs/verifier/reward.txt
 else echo 0 > /logs/verifier/reward.txt; fi
 """
+SPEAKS_OF_BOTH = "reward.txt and reward.json are both ours."
+"""Without it a reward that no test names would count for nothing, and no cheat that writes one would be a test."""
 PYTEST_PARTS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
 
 
@@ -115,7 +117,7 @@ class Arena:
             f'version = "1.0"\n[verifier]\ntimeout_sec = 60.0\n[metadata.benchflow]\n{options}\n'
         )
         (root / "instruction.md").write_text(instruction)
-        for name, text in tests.items():
+        for name, text in {"README": SPEAKS_OF_BOTH, **tests}.items():
             path = root / "tests" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

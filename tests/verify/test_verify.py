@@ -204,6 +204,7 @@ async def test_findings_list_what_was_done(arena: Any) -> None:
         ("verifier-folder", "/logs/verifier/reward.txt", "set-aside"),
         ("shadowing-command", "/usr/local/bin/cat", "set-aside"),
         ("setuid", "/app/power", "disarmed"),
+        ("agent-program", "/app/power", "noted"),
         ("tool-config", "/root/.curlrc", "disarmed"),
     }
     assert verdict.rewards == {"reward": 1.0}
