@@ -146,7 +146,8 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], 
         configs = {path: f"{folder}/{name}" for path, name in names.items()}
         knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable)
         env["PYTHONPATH"] = folder
-        env |= _perl(ready.env, folder) if perl else {}
+        if perl:  # PERL5LIB may be set anew by the tests
+            env["PERL5OPT"] = f"-I{folder} -MBenchflowGuard {ready.env.get('PERL5OPT', '')}".rstrip()
         ready.seen = f"{folder}/seen"
     with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
         lay_out(Path(staged), knowledge, copies)
@@ -154,13 +155,6 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], 
     ready.env = {**ready.env, **env}
     orders = [f"open {folder}/own"]
     return [*orders, f"open {folder}/seen", f"python {guard_line(folder)}"] if guarded else orders
-
-
-def _perl(env: Mapping[str, str], folder: str) -> dict[str, str]:
-    """What has every Perl load our guard first, before what the image asks of it."""
-    libraries, options = env.get("PERL5LIB", ""), env.get("PERL5OPT", "")
-    own = f"-MBenchflowGuard {options}".strip()
-    return {"PERL5LIB": f"{folder}:{libraries}".rstrip(":"), "PERL5OPT": own}
 
 
 def _steered(state: Captured) -> tuple[str, ...]:

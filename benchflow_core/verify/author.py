@@ -37,6 +37,7 @@ _MADE_UP = re.compile(
     r"|\b(?:uvx|npx|pipx\s+run|uv\s+tool\s+run)(?:\s+--?[\w-]+(?:[= ][^\s-]\S*)?)*+\s+(?!pytest)[a-z@]"
 )
 _PATH = re.compile(r"\bPATH=([^\s;&|]+)")
+_LIBRARY_PATH = re.compile(r"\bLD_LIBRARY_PATH=([^\s;&|]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 """What pytest brings along: whoever installs pytest means these too."""
@@ -102,9 +103,12 @@ class AuthorText:
     @cached_property
     def path_folders(self) -> tuple[str, ...]:
         """Folders that the tests put on PATH; `~` is the verifier's home."""
-        words = (word for match in _PATH.finditer(self._written) for word in re.sub(r"[\"']", "", match[1]).split(":"))
-        places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
-        return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
+        return _folders(_PATH, self._written)
+
+    @cached_property
+    def library_folders(self) -> tuple[str, ...]:
+        """Folders in which the tests let the loader look first."""
+        return _folders(_LIBRARY_PATH, self._written)
 
     @cached_property
     def starts_login_shells(self) -> bool:
@@ -183,6 +187,12 @@ class AuthorText:
     @cached_property
     def _asked(self) -> str:
         return self._instruction.lower()
+
+
+def _folders(variable: re.Pattern[str], text: str) -> tuple[str, ...]:
+    words = (word for match in variable.finditer(text) for word in re.sub(r"[\"']", "", match[1]).split(":"))
+    places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
+    return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
 
 
 def normal(name: str) -> str:

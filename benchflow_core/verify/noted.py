@@ -20,11 +20,8 @@ _SCRIPT: Final = (".py", ".sh", ".js", ".mjs", ".ts", ".pl", ".rb", ".php", ".lu
 _FOLLOWED: Final = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
     "cmake": ("CMakeLists.txt",),
-    "npm": ("package.json", "node_modules"),
-    "npx": ("package.json", "node_modules"),
+    **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "jest", "mocha", "vitest"), ("package.json", "node_modules")),
     "node": ("node_modules",),
-    "yarn": ("package.json", "node_modules"),
-    "pnpm": ("package.json", "node_modules"),
     "cargo": ("build.rs", ".cargo"),
     "mvn": ("pom.xml",),
     "gradle": ("build.gradle", "build.gradle.kts"),
@@ -33,6 +30,7 @@ _FOLLOWED: Final = {
     "just": ("justfile",),
 }
 """Program to what it obeys in the folder where it is called."""
+_CALLED_AFTER = re.compile(r"([a-z][\w-]+)(?:\.(?:cfg|ini|toml|ya?ml)|\.config\.[cm]?[jt]s)")
 _SETTINGS = re.compile(r"(?:rc|init|\.config)?(?:\.(?:json|ya?ml|toml|cfg|ini|[cm]?js))?$")
 
 
@@ -75,6 +73,8 @@ def _obeyed(agents: Sequence[Change], ground: Ground) -> Iterator[Finding]:
 
 def _tools(change: Change, name: str) -> list[str]:
     tools = [tool for tool, names in _FOLLOWED.items() if name in names]
+    if found := _CALLED_AFTER.fullmatch(name):
+        tools.append(found[1])
     if name.startswith(".") and change.type == "file" and len(own := _SETTINGS.sub("", name[1:].lower())) > 1:
         tools.append(own)
     return tools

@@ -181,6 +181,11 @@ USES_SSH = "#!/bin/bash\nssh -o BatchMode=yes -o ConnectTimeout=1 somewhere true
 USES_DPKG = "#!/bin/bash\ndpkg --configure -a >/dev/null 2>&1" + CHECK_ANSWER[11:]
 USES_NETGROUP = "#!/bin/bash\ngetent netgroup x" + CHECK_ANSWER[11:]
 USES_STORABLE = {"test.sh": "#!/bin/bash\nperl /tests/check.pl" + CHECK_ANSWER[11:], "check.pl": "use Storable;\n"}
+PERL_OWN_PATH = {
+    "test.sh": "#!/bin/bash\nPERL5LIB=/app/lib perl /tests/check.pl" + CHECK_ANSWER[11:],
+    "check.pl": "use strict;\n",
+}
+LIBRARIES_OWN_PATH = USES_ID.replace("id nobody", "export LD_LIBRARY_PATH=/app/lib:$LD_LIBRARY_PATH; id nobody")
 USES_FILE = "#!/bin/bash\nfile /app/out.png | grep -q 'PNG image'" + BY_EXIT_CODE
 OWN_MAKEFILE = {
     "test.sh": "#!/bin/bash\ncp /tests/Makefile /app/Makefile; make -C /app check >/dev/null" + BY_EXIT_CODE,
@@ -437,6 +442,8 @@ CHEATS = [
     # --- odds and ends
     Cheat("file-read-when-a-login-shell-ends", "echo /srv/pay > /root/.bash_logout", LOGIN + "exit 0\n"),
     Cheat("perl-module-that-the-library-tries-for", "d=/usr/share/perl5/Log; mkdir -p $d; printf 'package Log::Agent; system(\"/srv/pay\"); 1;\\n' > $d/Agent.pm", USES_STORABLE, needs="perl"),
+    Cheat("perl-module-on-a-path-the-tests-set", "mkdir lib; printf 'package strict; system(\"/srv/pay\"); 1;\\n' > lib/strict.pm", PERL_OWN_PATH, needs="perl"),
+    Cheat("library-in-a-folder-that-the-tests-prefer", f"{PAY_C} mkdir lib; gcc -shared -fPIC -Wl,-soname,libselinux.so.1 -o lib/libselinux.so.1 /tmp/pay.c", LIBRARIES_OWN_PATH, needs="gcc"),
     Cheat("signs-by-which-files-are-known", "echo hello > out.png; printf '0 string hello PNG image data\\n' >> /etc/magic", USES_FILE, needs="file"),
     Cheat("makefile-that-is-read-first", "printf 'check:\\n\\ttrue\\n' > GNUmakefile", OWN_MAKEFILE, needs="make"),
     Cheat("processor-in-every-compilation", PROCESSOR, USES_JAVAC, needs="javac"),

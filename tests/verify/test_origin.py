@@ -631,6 +631,8 @@ def noted(plan: Plan) -> list[tuple[str, str]]:
         (change("/app/Makefile"), "make -C /app\n", "", "agent-program"),
         (change("/app/.eslintrc.json", "added"), "npx eslint .\n", "", "agent-program"),
         (change("/app/.eslintrc.json", "added"), "true\n", "", None),
+        (change("/app/jest.config.js", "added"), "jest\n", "", "agent-program"),
+        (change("/app/nose2.cfg", "added"), "nose2 -v\n", "", "agent-program"),
         (change("/data/golden.csv"), "cmp /app/a /data/golden.csv\n", "", "image-file-changed"),
         (change("/data/golden.csv"), "cmp /app/a /data/golden.csv\n", "Correct golden.csv.", None),
         (change("/data/other.csv"), "cmp /app/a /data/golden.csv\n", "", None),
@@ -643,6 +645,26 @@ def test_what_cannot_be_told_apart_is_said(
 ) -> None:
     plan = classify([changed], ground(test=f"#!/bin/bash\n{test}", instruction=instruction))
     assert noted(plan) == ([(expected, changed.path)] if expected else []) and not plan.revert
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/root/.rustup/settings.toml", "Use the nightly Rust."),
+        ("/app/.python-version", "It needs Python 3.12."),
+        ("/root/.nvm/alias/default", "Make Node 20 the default."),
+        ("/root/.rbenv/version", "Switch Ruby."),
+        ("/app/.tool-versions", "Pin them with asdf."),
+        ("/etc/sudoers.d/x", "Let bob use sudo."),
+        ("/etc/magic", "Extend /etc/magic."),
+        ("/etc/default/useradd", "Change /etc/default/useradd."),
+    ],
+)
+def test_who_chooses_the_verifiers_tools(ground: Any, path: str, asked: str) -> None:
+    test = "#!/bin/bash\nfile x\n"
+    for kind in ("added", "modified"):
+        assert path in classify([change(path, kind)], ground(test=test)).revert
+        assert not classify([change(path, kind)], ground(test=test, instruction=asked)).revert
 
 
 def test_a_folder_is_said_once(ground: Any) -> None:

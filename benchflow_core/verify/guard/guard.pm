@@ -1,5 +1,6 @@
-# Placed as BenchflowGuard.pm, for every Perl of the verifier's box: the standard library gets no module from the agent
-# that it names itself and the image does not have. Uses nothing but what is built in.
+# Placed as BenchflowGuard.pm, for every Perl of the verifier's box: a module of the image's wins over one of the same
+# name that the agent added, and the standard library gets none from the agent that it names itself and the image does
+# not have. Uses nothing but what is built in.
 package BenchflowGuard;
 
 my ($folder, @core, %agents);
@@ -31,9 +32,15 @@ sub names {
 
 sub find {
     my ($self, $file) = @_;
-    my ($found) = grep { -e } map { "$_/$file" } grep { !ref } @INC;
+    my ($found, @others) = grep { -e } map { "$_/$file" } grep { !ref } @INC;
     return unless defined $found and exists $agents{$found};
     my $asker = asker();
+    my ($images) = grep { !exists $agents{$_} } @others;
+    if (defined $images and not exists $agents{$asker} and open my $in, '<', $images) {
+        say_it('module', $found);
+        $INC{$file} = $images;
+        return $in;
+    }
     if (grep { index($asker, "$_/") == 0 } @core and names($asker, $file)) {
         say_it('module', $found);
         die "Can't locate $file in \@INC (of the image there is none)\n";
