@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -66,34 +67,38 @@ async def collect_artifacts(
             entry["status"] = "skipped"
         else:
             taken.add(place)
-            entry |= await _fetch(sandbox, source, place, artifact)
+            entry |= await _fetch(sandbox, source, place, artifact, target)
         manifest.append(entry)
     if any(e["status"] == "ok" for e in manifest) or artifacts:
         redactor.tree(target)
         write_json(target / "manifest.json", manifest)
 
 
-async def _fetch(sandbox: Sandbox, source: str, place: Path, artifact: Artifact) -> dict[str, Any]:
+async def _fetch(sandbox: Sandbox, source: str, place: Path, artifact: Artifact, target: Path) -> dict[str, Any]:
+    # Folders down to its place are made when there is something to lay there, which is rare.
+    landed = place if place.parent.exists() else target.with_name(f".incoming-{secrets.token_hex(4)}")
     try:
-        await sandbox.download(source, place, service=artifact.service)
+        await sandbox.download(source, landed, service=artifact.service)
     except FileNotFoundError:
         return {"status": "failed", "reason": "not there"}
     except InfrastructureError as error:
+        _lay(landed, place)
         return {"status": "failed", "reason": error.message}
-    if place.is_dir():
-        _drop_excluded(place, artifact.exclude)
-        if not any(place.iterdir()):
-            _remove_empty(place)
-            return {"type": "directory", "status": "empty"}
-        return {"type": "directory", "status": "ok"}
-    return {"type": "file", "status": "ok"}
+    kind = "directory" if landed.is_dir() else "file"
+    if kind == "directory":
+        _drop_excluded(landed, artifact.exclude)
+        if not any(landed.iterdir()):
+            landed.rmdir()
+            return {"type": kind, "status": "empty"}
+    _lay(landed, place)
+    return {"type": kind, "status": "ok"}
 
 
-def _remove_empty(folder: Path) -> None:
-    """A folder that holds nothing, and the parents that were made for it alone."""
-    with suppress(OSError):
-        for path in (folder, *folder.parents):
-            path.rmdir()
+def _lay(landed: Path, place: Path) -> None:
+    """At its place, with as much as came."""
+    if landed != place and landed.exists():
+        place.parent.mkdir(parents=True)
+        landed.rename(place)
 
 
 def _drop_excluded(root: Path, patterns: Sequence[str]) -> None:

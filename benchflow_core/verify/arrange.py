@@ -15,7 +15,7 @@ from benchflow_core.verify.contents import put_text, read_bytes, read_text
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.gitconfig import harmless_git_config
 from benchflow_core.verify.ground import ACCOUNTS, name_of
-from benchflow_core.verify.guards import Knowledge, concerns_python, guard_line, lay_out
+from benchflow_core.verify.guards import Knowledge, concerns_perl, concerns_python, guard_line, lay_out
 from benchflow_core.verify.logins import without_power
 from benchflow_core.verify.ready import escaped, find_places, make_ready, relink
 from benchflow_core.verify.repositories import SYSTEM_CONFIG, user_configs
@@ -129,7 +129,8 @@ async def _image_configs(state: Captured, box: Sandbox) -> dict[str, str]:
 async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], git: Mapping[str, str]) -> list[str]:
     """Upload what the verifier's tools read in place of the agent's configuration; returns what is left to do there."""
     plan, found = state.plan, state.texts
-    guarded = concerns_python(plan.agents) or bool(found.editable)
+    perl = concerns_perl(plan.agents)
+    guarded = perl or concerns_python(plan.agents) or bool(found.editable)
     if not (guarded or plan.env or git):
         return []
     folder = f"/tmp/.benchflow-{secrets.token_hex(8)}"
@@ -145,6 +146,8 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], 
         configs = {path: f"{folder}/{name}" for path, name in names.items()}
         knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable)
         env["PYTHONPATH"] = folder
+        if perl:  # PERL5LIB may be set anew by the tests
+            env["PERL5OPT"] = f"-I{folder} -MBenchflowGuard {ready.env.get('PERL5OPT', '')}".rstrip()
         ready.seen = f"{folder}/seen"
     with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
         lay_out(Path(staged), knowledge, copies)

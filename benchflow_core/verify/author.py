@@ -29,7 +29,15 @@ _WRITTEN = re.compile(
     r"|\b(?:cp|mv|install|ln)\s[^\n;&|]*?\s[\"']?(/[^\s\"';&|)<>]+)[\"']?\s*(?:$|[;&|\n)])",
     re.MULTILINE,
 )
+_ENVIRONMENT = re.compile(r"(?:-m\s+venv|\bvirtualenv|\buv\s+venv)\s+(?:-\S+\s+)*([^\s;&|)]+)")
+_BARE_PYTHON = re.compile(r"\bpython[\d.]*[\"']?,?\s+(?:[\"']?-[^\s]+,?\s+)*[\"']?-[A-Za-z]*S")
+_OTHER_USER = re.compile(r"\b(?:su|sudo|setpriv|runuser|gosu|su-exec|setuid|useradd|adduser|chroot)\b|\buser=|--user\b")
+_MADE_UP = re.compile(
+    r"with_suffix|reward[\"']?\s*\.?[\"']?\s*[{$%*+]|reward-?_?kit"
+    r"|\b(?:uvx|npx|pipx\s+run|uv\s+tool\s+run)(?:\s+--?[\w-]+(?:[= ][^\s-]\S*)?)*+\s+(?!pytest)[a-z@]"
+)
 _PATH = re.compile(r"\bPATH=([^\s;&|]+)")
+_LIBRARY_PATH = re.compile(r"\bLD_LIBRARY_PATH=([^\s;&|]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 """What pytest brings along: whoever installs pytest means these too."""
@@ -55,6 +63,13 @@ class AuthorText:
     def names_file(self, name: str) -> bool:
         """Is this file named, and not only one that ends alike?"""
         return re.search(rf"(?<![\w*-]){re.escape(name.lower())}(?![\w-])", self._all) is not None
+
+    def tests_name(self, name: str) -> bool:
+        """Do the tests name this file or folder, and not only one that ends alike?"""
+        name = name.lower()
+        return (
+            name in self._tests and re.search(rf"(?<![\w*.-]){re.escape(name)}(?![\w-]|/\w)", self._tests) is not None
+        )
 
     def instruction_says(self, *phrases: str) -> bool:
         """What the agent was asked for, other than what the tests happen to use."""
@@ -88,13 +103,46 @@ class AuthorText:
     @cached_property
     def path_folders(self) -> tuple[str, ...]:
         """Folders that the tests put on PATH; `~` is the verifier's home."""
-        words = (word for match in _PATH.finditer(self._written) for word in re.sub(r"[\"']", "", match[1]).split(":"))
-        places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
-        return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
+        return _folders(_PATH, self._written)
+
+    @cached_property
+    def library_folders(self) -> tuple[str, ...]:
+        """Folders in which the tests let the loader look first."""
+        return _folders(_LIBRARY_PATH, self._written)
 
     @cached_property
     def starts_login_shells(self) -> bool:
         return _LOGIN.search(self._tests) is not None
+
+    @property
+    def switches_user(self) -> bool:
+        return _OTHER_USER.search(self._tests) is not None
+
+    def not_theirs(self, rewards: Sequence[str]) -> list[str]:
+        """Of these files, those that no test speaks of, beside one that they do.
+
+        None where the tests make up names, or run a tool from elsewhere, which may write what they do not name.
+        """
+        named = [name for name in rewards if name in self._tests]
+        if not named or _MADE_UP.search(self._tests):
+            return []
+        return [name for name in rewards if name not in named]
+
+    def brings(self, name: str) -> bool:
+        """Is a file of this name among the tests?"""
+        return any(True for folder in self._folders for _ in folder.rglob(name))
+
+    @cached_property
+    def environments(self) -> tuple[str, ...]:
+        """Where the tests make virtual environments; `~` is the verifier's home."""
+        words = (match[1].strip("\"'") for match in _ENVIRONMENT.finditer(self._written))
+        places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
+        return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
+
+    @property
+    def starts_bare_python(self) -> bool:
+        """Without the `site` module, where no guard can be."""
+        return _BARE_PYTHON.search(self._written) is not None
 
     def tests_serve(self, port: int) -> bool:
         """Do the tests start servers themselves, on this port too, of which the instruction says nothing?"""
@@ -139,6 +187,12 @@ class AuthorText:
     @cached_property
     def _asked(self) -> str:
         return self._instruction.lower()
+
+
+def _folders(variable: re.Pattern[str], text: str) -> tuple[str, ...]:
+    words = (word for match in variable.finditer(text) for word in re.sub(r"[\"']", "", match[1]).split(":"))
+    places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
+    return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
 
 
 def normal(name: str) -> str:

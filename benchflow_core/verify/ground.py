@@ -20,6 +20,9 @@ SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr",
 _HOME_COMMANDS: Final = (".local/bin", ".cargo/bin")
 """Below the home: the folders that installers put in front of PATH."""
 
+_PROJECT_COMMANDS: Final = "node_modules/.bin"
+"""Below the working directory: where npm and npx look before PATH."""
+
 
 def under(path: str, folder: str) -> bool:
     """Is it the folder itself or below it?"""
@@ -81,5 +84,6 @@ class Ground:
     def command_folders(self) -> tuple[str, ...]:
         """In the order in which a command is found; what may come to stand in front is in front."""
         theirs = (folder.replace("~", self.home, 1) for folder in self.author.path_folders)
-        own = (*theirs, *(f"{self.home}/{folder}" for folder in _HOME_COMMANDS))
+        local = (f"{self.workdir}/{_PROJECT_COMMANDS}",) if any(map(self.author.tests_use, ("npx", "npm"))) else ()
+        own = (*theirs, *local, *(f"{self.home}/{folder}" for folder in _HOME_COMMANDS))
         return *(folder for folder in dict.fromkeys(own) if folder not in self.path), *self.path

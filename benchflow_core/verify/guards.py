@@ -13,13 +13,15 @@ from benchflow_core.quick import dataclass
 from benchflow_core.verify.ground import name_of, parent_of
 from benchflow_core.verify.steering import EMPTY_FILES
 
-__all__ = ["Knowledge", "concerns_python", "guard_line", "lay_out"]
+__all__ = ["Knowledge", "concerns_perl", "concerns_python", "guard_line", "lay_out"]
 
 _FILES: Final = {
     "start.py": "sitecustomize.py",
     "guard.py": "benchflow_guard.py",
     "guard_pytest.py": "benchflow_guard_pytest.py",
+    "guard.pm": "BenchflowGuard.pm",
 }
+_PERL: Final = (".pm", ".pl")
 _PYTHON: Final = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg", ".toml", ".ini", ".cfg", ".pth")
 
 
@@ -58,6 +60,10 @@ def concerns_python(agents: Sequence[Change]) -> bool:
     return any(c.type == "link" or (c.type != "dir" and c.path.endswith(_PYTHON)) for c in agents)
 
 
+def concerns_perl(agents: Sequence[Change]) -> bool:
+    return any(c.type != "dir" and c.path.endswith(_PERL) for c in agents)
+
+
 def lay_out(folder: Path, knowledge: Knowledge | None, copies: Mapping[str, str]) -> None:
     """Write the folder's contents on the host, ready to upload. Without knowledge there is no guard."""
     folder.chmod(0o755)
@@ -76,6 +82,8 @@ def _guard(folder: Path, knowledge: Knowledge) -> None:
     (folder / "seen").mkdir()
     for source, target in _FILES.items():
         shutil.copyfile(Path(__file__).parent / "guard" / source, folder / target)
+    modules = "".join(f"{c.path}\n" for c in knowledge.agents if c.path.endswith(_PERL))
+    (folder / "perl.txt").write_text(modules, encoding="utf-8", errors="surrogateescape")
     (folder / "origin.txt").write_text("\n".join(knowledge.lines()), encoding="utf-8", errors="surrogateescape")
 
 

@@ -16,11 +16,14 @@ from benchflow_core.verify.findings import Action, Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
 from benchflow_core.verify.links import in_the_way, leads_to_tests, links_of, other_names
 from benchflow_core.verify.logins import means_start_up
+from benchflow_core.verify.noted import noted
 from benchflow_core.verify.programs import Package, package_of, program, system_folder
 from benchflow_core.verify.repositories import Repositories
 from benchflow_core.verify.shadows import (
     DISTRIBUTION,
     brought_by_tests,
+    hides_from_bare_python,
+    hides_own_makefile,
     is_our_tool,
     may_shadow_command,
     may_shadow_library,
@@ -108,6 +111,7 @@ def classify(changes: Sequence[Change], ground: Ground) -> Plan:
     written_back = set(plan.configs)
     plan.agents = [c for c in agents if c.kind != "deleted" and (c.path in written_back or not plan.reverts(c.path))]
     _sourced(ground, plan)
+    plan.findings += noted([c for c in changes if not plan.reverts(c.path)], plan.agents, rules.added_folders, ground)
     for questions in (plan.commands, plan.libraries, plan.setuid, plan.executables, plan.git_configs):
         questions[:] = [path for path in questions if not plan.reverts(path)]
     return plan
@@ -177,7 +181,7 @@ class _Rules:
             plan.logins.append(path)
             why = "what it sets counts; anything else it does would be done in shells of the tests"
             plan.findings.append(Finding("shell-hook", path, "disarmed", why))
-        elif found := starts_by_itself(change, self.ground):
+        elif not self._own_environment(path) and (found := starts_by_itself(change, self.ground)):
             plan.undo(change, *found)
         elif is_path_file(path) and change.kind != "deleted":
             plan.revert[path] = None
@@ -206,6 +210,12 @@ class _Rules:
             plan.undo(change, "shadowing-command", _BROUGHT)
         elif change.kind != "deleted" and _PACKAGE_SOURCE.match(path) and self._in_image_folder(path):
             plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
+        elif self._made_by_tests(change):
+            plan.undo(change, "own-install", "the tests make this environment themselves")
+        elif hides_own_makefile(change, self.ground):
+            plan.undo(change, "tool-config", "make would read it in place of the file that the tests bring")
+        elif hides_from_bare_python(change, self.ground):
+            plan.undo(change, "shadowing-module", "the tests start Python without `site`, where nothing keeps it apart")
         elif is_our_tool(change):
             plan.undo(change, "shadowing-command", "our own scripts would run it in the box")
         elif _UNWRITABLE.search(path) and parent_of(path) in self.ground.command_folders:
@@ -231,7 +241,7 @@ class _Rules:
         if steer is None:
             return False
         why = f"it would steer {steer.tool}, which the verifier may use"
-        if not steer.env or change.kind != "added":
+        if not steer.env or (change.kind != "added" and not steer.work):
             plan.undo(change, "tool-config", why)
             return True
         plan.env.update(steer.env)
@@ -253,7 +263,7 @@ class _Rules:
             plan.commands.append(path)
         if may_shadow_library(change, self.ground, self.added_folders):
             plan.libraries.append(path)
-        if twins := module_twins(change):
+        if twins := module_twins(change, self.ground):
             plan.modules[path] = twins
 
     def _ask_rights(self, change: Change) -> None:
@@ -274,10 +284,21 @@ class _Rules:
         """Would a shell of the verifier's own user read it? Those of users that the agent made are its work."""
         return path.startswith("/etc/") or under(path, self.ground.home)
 
+    def _own_environment(self, path: str) -> bool:
+        """It makes a virtual environment of a folder that is the agent's own."""
+        return name_of(path) == "pyvenv.cfg" and parent_of(path) in self.added_folders
+
     def _in_environment(self, path: str) -> bool:
         """In a virtual environment that the agent made where it was to work: its commands belong together."""
         place = parent_of(parent_of(path))
         return place in self.environments and (self.ground.in_work(path) or self.ground.author.instruction_says(place))
+
+    def _made_by_tests(self, change: Change) -> bool:
+        if change.kind != "added" or self.ground.in_work(change.path):
+            return False
+        author = self.ground.author
+        places = (place.replace("~", self.ground.home, 1) for place in author.environments)
+        return any(under(change.path, place) and not author.instruction_says(place.lower()) for place in places)
 
     def _in_image_folder(self, path: str) -> bool:
         if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -17,6 +18,8 @@ __all__ = [
     "DISTRIBUTION",
     "LIBRARY_FOLDERS",
     "brought_by_tests",
+    "hides_from_bare_python",
+    "hides_own_makefile",
     "is_our_tool",
     "may_shadow_command",
     "may_shadow_library",
@@ -50,6 +53,11 @@ _HEADER = re.compile(
     rf"^/usr/(?:local/include|lib/gcc/[^/]+/[^/]+/include(?:-fixed)?|{_OWN_MACHINE}/include|include/(?:c\+\+/[^/]+|[a-z0-9_]+-linux-gnu(?:/c\+\+/[^/]+)?))/(.+)$"
 )
 """Where compilers look before the image's own headers."""
+_DESCRIBED = re.compile(r"^/usr/(?:local/)?(?:lib(?:64)?(?:/[^/]+)?|share)/pkgconfig/(.+)\.pc$")
+_DESCRIPTIONS: Final = tuple(
+    f"/usr/{folder}/pkgconfig" for folder in ("share", "lib", "lib64", *(f"lib/{machine}" for machine in _MACHINES))
+)
+"""Where pkg-config looks for the image's libraries."""
 _COMPILER = re.compile(r"^/usr/(?:local/)?lib(?:exec)?/gcc/[^/]+/[^/]+$|^/usr/[^/]+-linux-gnu/bin$")
 """Where compilers look for their tools before PATH."""
 _MODULE = re.compile(r"\.(?:py|pyc|so)$")
@@ -82,12 +90,14 @@ def may_shadow_library(change: Change, ground: Ground, added_folders: Collection
     folder = parent_of(change.path)
     if change.kind != "added" or change.type == "dir" or not _LIBRARY.match(name_of(change.path)):
         return False
+    if folder in ground.author.library_folders and not ground.author.instruction_says(folder.lower()):
+        return True
     if folder in ground.library_path or _PREFERRED in change.path or _COMPILER_LIBRARIES.match(change.path):
         return True
     return folder not in added_folders and not ground.in_work(change.path) and "-packages/" not in change.path
 
 
-def module_twins(change: Change) -> list[str]:
+def module_twins(change: Change, ground: Ground) -> list[str]:
     """Where the modules would be that this addition hides from an interpreter or compiler; nothing if it cannot."""
     if change.kind != "added":
         return []
@@ -98,6 +108,9 @@ def module_twins(change: Change) -> list[str]:
     if header := _HEADER.match(change.path):
         twins = [f"/usr/include/{header[1]}", *(f"/usr/include/{machine}/{header[1]}" for machine in _MACHINES)]
         return [twin for twin in twins if twin != change.path]
+    if described := _DESCRIBED.match(change.path):
+        twins = [f"{folder}/{described[1]}.pc" for folder in _DESCRIPTIONS]
+        return [] if ground.author.instruction_says(described[1].lower()) else [t for t in twins if t != change.path]
     if not _STANDARD.search(change.path) or "-packages" in change.path:
         return []
     name = name_of(change.path)
@@ -131,6 +144,22 @@ def brought_by_tests(change: Change, ground: Ground) -> bool:
         looked_at = author.says("dpkg", "apt list", "apt-cache", "rpm -q", "apk info", "apk list")
         return author.tests_install(name) and not looked_at
     return author.tests_use(name)
+
+
+def hides_own_makefile(change: Change, ground: Ground) -> bool:
+    """Would make read it in place of the `Makefile` that the tests lay beside it?"""
+    name, author = name_of(change.path), ground.author
+    if change.kind != "added" or name not in ("GNUmakefile", "makefile"):
+        return False
+    return author.brings("Makefile") and not author.instruction_says(name.lower())
+
+
+def hides_from_bare_python(change: Change, ground: Ground) -> bool:
+    """A module called like one of the standard library's, where the tests start a Python that has no guard."""
+    name = name_of(change.path).partition(".")[0]
+    if change.kind != "added" or name not in sys.stdlib_module_names or not ground.in_work(change.path):
+        return False
+    return ground.author.starts_bare_python and not ground.author.instruction_says(name_of(change.path).lower())
 
 
 def _is_sourced(change: Change, ground: Ground) -> bool:

@@ -23,6 +23,8 @@ _COMPILER = re.compile(
     r"/lib(?:exec)?/gcc/[^/]+/[^/]+/(?:specs|collect-ld|real-ld)$|^/usr/[^/]+/bin/(?:collect|real)-ld$"
 )
 _OBJECT_TOOLS = re.compile(r"/bfd-plugins/[^/]+$")
+_JAVA_PROCESSOR = re.compile(r"/META-INF/services/javax\.annotation\.processing\.Processor$")
+_ACCOUNT_HOOK = re.compile(r"/adduser\.local$")
 _LOADER = re.compile(r"^/etc/(?:ld\.so\.preload|ld-musl-[^/]+\.path)$|^/etc/suid-debug$")
 _NAME_SERVICE = re.compile(r"/libnss_[^/]+\.so(?:\.[0-9.]+)?$")
 _PACKAGE_HOOK = re.compile(
@@ -30,8 +32,9 @@ _PACKAGE_HOOK = re.compile(
     r"|^/var/lib/dpkg/info/[^/]+\.(?:preinst|postinst|prerm|postrm|config)$"
 )
 _LOGIN_FILES = re.compile(
-    r"^/etc/(?:profile|profile\.d/.*|bash\.bashrc|bashrc|bash_completion\.d/.*|zsh/.*|zshenv|fish/.*)$"
-    r"|/\.(?:bashrc|bash_completion|bash_profile|bash_login|bash_aliases|profile|zshenv|zprofile|zshrc|config/fish/.*)$"
+    r"^/etc/(?:profile|profile\.d/.*|bash\.bashrc|bashrc|bash\.bash_logout|bash_completion\.d/.*|zsh/.*|zshenv|fish/.*)$"
+    r"|/\.(?:bashrc|bash_completion|bash_profile|bash_login|bash_aliases|bash_logout|profile|zshenv|zprofile|zshrc|zlogin|zlogout|kshrc|mkshrc"
+    r"|config/fish/.*)$"
 )
 _LOGIN_SHELL = re.compile(r"sh\s+.*-\w*[li]|--login|\b(?:zsh|fish)\b")
 _RUNNER_CONFIG = re.compile(
@@ -58,6 +61,11 @@ def starts_by_itself(change: Change, ground: Ground) -> tuple[str, str] | None:
         return "interpreter-hook", "Tcl runs every index it finds when it looks for a package"
     if _COMPILER.search(path):
         return "tool-config", "the compiler takes it in place of its own settings or linker"
+    asked = ground.author.instruction_says
+    if _JAVA_PROCESSOR.search(path) and ground.author.tests_run("javac") and not asked("processor", "annotation"):
+        return "tool-config", "the compiler runs what it names in every compilation"
+    if _ACCOUNT_HOOK.search(path) and not ground.author.says("adduser.local"):
+        return "shell-hook", "it is run for every account that the tests add"
     if _OBJECT_TOOLS.search(path) and not ground.in_work(path):
         return "loader-hook", "the tools for object files load it by themselves"
     if _LOADER.match(path):

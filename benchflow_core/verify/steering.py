@@ -46,6 +46,8 @@ class Steer:
     """Only where the tests run one of these."""
     asked: tuple[str, ...] = ()
     """What an instruction says that means them; tests that only use the tool do not."""
+    work: bool = False
+    """It holds more than the tool's settings, so that it stays where the agent changed it, too."""
 
 
 _SSH: Final = tuple("ssh scp sftp rsync git".split())  # noqa: SIM905
@@ -88,13 +90,37 @@ _STEERS: Final = (
     ),
     Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), used=_SSH, asked=("ssh",)),
     Steer("php", ("/etc/php*", "/usr/local/etc/php*"), ("php.ini",), asked=("php",)),
-    Steer("vim", ("~/.vim/*", "~/.config/nvim/*"), (), asked=("vim",)),
-    Steer("gdb", ("/usr/share/gdb/auto-load/*",), (), asked=("gdb",)),
+    Steer("vim", ("~/.vim/*", "~/.config/nvim/*", "/etc/vim/*"), (), asked=("vim",)),
+    Steer("gdb", ("/usr/share/gdb/auto-load/*", "/etc/gdb/*"), (), asked=("gdb",)),
+    Steer(
+        "emacs",
+        ("~/.emacs*", "/etc/emacs/*", "*/site-lisp/site-start.el", "*/site-lisp/default.el"),
+        (),
+        asked=("emacs",),
+    ),
+    Steer("rustup", ("~/.rustup/settings.toml",), ("rustup",), asked=("rust", "cargo")),
+    Steer("pyenv", ("~/.pyenv/version", "./.python-version"), (".python-version",), asked=("pyenv", "python 3")),
+    Steer("nvm", ("~/.nvm/alias/*",), ("nvm alias",), asked=("nvm", "node")),
+    Steer("rbenv", ("~/.rbenv/version", "./.ruby-version"), (".ruby-version",), asked=("ruby",)),
+    Steer("version managers", ("~/.tool-versions", "./.tool-versions", "~/.config/mise/*"), (), asked=("asdf", "mise")),
+    Steer("file", ("/etc/magic*", "~/.magic*"), ("magic",), used=("file", "magic")),
+    Steer("ipython", ("~/.ipython/*",), (), asked=("ipython", "jupyter", "notebook")),
+    Steer("sudo's rules", ("/etc/sudoers*", "/etc/doas.conf", "/etc/polkit-1/*"), ("sudo", "doas", "polkit", "admin")),
+    Steer("R", ("/etc/R/*",), (), asked=("rprofile", "renviron")),
     Steer(
         "git's view of commits",
         ("*/refs/replace/*", "*/packed-refs"),
         ("git replace", "refs/replace"),
         {"GIT_NO_REPLACE_OBJECTS": "1"},
+    ),
+    Steer(
+        "uv's settings of a project",
+        ("./pyproject.toml", "/pyproject.toml"),
+        ("tool.uv",),
+        {"UV_CONFIG_FILE": "{folder}/uv.toml"},
+        used=("uv", "uvx"),
+        asked=("uv ", "pyproject"),
+        work=True,
     ),
     Steer("go", ("~/.config/go/env",), ("go env",), {"GOENV": "off"}),
     Steer(
@@ -104,6 +130,7 @@ _STEERS: Final = (
         {"R_PROFILE_USER": "{folder}/empty", "R_ENVIRON_USER": "{folder}/empty"},
     ),
     Steer("psql", ("~/.psqlrc",), (), {"PSQLRC": "/dev/null"}),
+    Steer("psql", ("/etc/postgresql-common/psqlrc",), ("psqlrc",)),
     Steer(
         "openssl", ("/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/usr/lib/ssl/openssl.cnf"), ("openssl.cnf",)
     ),
@@ -116,7 +143,7 @@ _STEERS: Final = (
     Steer("bundler", ("~/.bundle/config",), ("bundle config",)),
     Steer("distutils", ("~/.pydistutils.cfg",), ()),
     Steer("gdb", ("~/.gdbinit", "~/.config/gdb/*"), ()),
-    Steer("julia", ("~/.julia/config/startup.jl",), ("startup.jl",)),
+    Steer("julia", ("~/.julia/config/startup.jl", "/etc/julia/*"), ("startup.jl",)),
     Steer("octave", ("~/.octaverc",), ()),
     Steer("tmux", ("~/.tmux.conf", "~/.config/tmux/*", "/etc/tmux.conf"), ("tmux.conf",)),
     Steer("java", ("/etc/java-*", "/etc/.java/*"), ("/etc/java", "java.security", "cacerts")),
@@ -141,9 +168,9 @@ _STEERS: Final = (
         "logins",
         (
             *("/etc/pam.d/*", "/etc/pam.conf", "/etc/security/*", "/etc/environment", "/etc/environment.d/*"),
-            *("/etc/login.defs", "/etc/default/su", "~/.pam_environment"),
+            *("/etc/login.defs", "/etc/default/su", "/etc/default/useradd", "/etc/adduser.conf", "~/.pam_environment"),
         ),
-        ("pam.d", "/etc/security", "/etc/environment", "login.defs"),
+        ("pam.d", "/etc/security", "/etc/environment", "login.defs", "/etc/default/useradd", "adduser.conf"),
     ),
     Steer(
         "apt's downloads",

@@ -26,6 +26,7 @@ from benchflow_core.errors import (
     VerifierTimeout,
 )
 from benchflow_core.verify.boxes import Boxes, NoBox, Ready, SharedBox
+from benchflow_core.verify.capture import author_text
 from benchflow_core.verify.findings import Action, Finding, as_json
 from benchflow_core.verify.fresh import FreshBox
 from benchflow_core.verify.policy import choose
@@ -48,7 +49,7 @@ _SOFT_OUTPUT: Final = 16_384
 _SEEN: Final = DownloadLimits(max_bytes=4 * 1024 * 1024, max_entries=5000, max_depth=1)
 _GUARD_SAYS: Final[dict[str, tuple[str, Action, str]]] = {
     "ran": ("agent-code-in-verifier", "noted", "the verifier ran it in its own process, where nothing is safe from it"),
-    "module": ("shadowing-module", "disarmed", "the verifier's Python took its own module of this name"),
+    "module": ("shadowing-module", "disarmed", "the verifier's interpreter went on without it, or with its own"),
     "config": ("test-runner-config", "disarmed", "it did not configure the verifier's own tests"),
 }
 
@@ -91,10 +92,16 @@ async def _verify(request: VerifyRequest, *, attempts: int) -> Verdict:
     return replace(
         verdict,
         isolation=policy,
-        findings=(*as_json(findings), *verdict.findings),
+        findings=(*as_json(_still_there(findings, verdict)), *verdict.findings),
         notices=tuple(notices),
         seconds=time.monotonic() - began,
     )
+
+
+def _still_there(findings: Sequence[Finding], verdict: Verdict) -> list[Finding]:
+    """What was only noted may have been set aside in the box."""
+    aside = {row["path"] for row in verdict.findings if row["action"] == "set-aside"}
+    return [f for f in findings if f.action != "noted" or f.path not in aside]
 
 
 async def _attempts(request: VerifyRequest, boxes: Boxes, attempts: int) -> Verdict:
@@ -155,12 +162,22 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         output = Output(ready.box, settings.logs_target, settings.service)
         reasons = await output.bring(wants, request.output_dir)
         found = [name for name in wants if (request.output_dir / name).is_file()]
-        others = await output.written_by_others(found, request.user) if len(found) > 1 else []
+        unnamed = author_text(request).not_theirs(found) if len(found) > 1 else []
+        why = "no test speaks of it, and one speaks of another reward that is there"
+        ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in unnamed]
+        found = [name for name in found if name not in unnamed]
+        asked = len(found) > 1 or (found and author_text(request).switches_user)
+        others = await output.written_by_others(found, request.user) if asked else []
+        if others and len(found) == 1:
+            why = "another user than the verifier's wrote it, and it counts, for the tests may have done so"
+            ready.findings.append(Finding("foreign-reward", f"{output.folder}/{found[0]}", "noted", why))
+            others = []
         if set(others) == set(found) and agree(request.task.dialect, request.output_dir, found, exit_code):
             others = []
         why = "another user than the verifier's wrote it, beside one that says something else"
         ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in others]
-        return read_rewards(request.output_dir, [name for name in wants if name not in others], exit_code, reasons)
+        left_out = {*others, *unnamed}
+        return read_rewards(request.output_dir, [n for n in wants if n not in left_out], exit_code, reasons)
 
     async def ask(talk: Sequence[tuple[str, str]], system: str) -> str:
         from benchflow_core.gateway.talk import ask as put

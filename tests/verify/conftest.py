@@ -47,6 +47,10 @@ CHECK_ANSWER = """#!/bin/bash
 if [ "$(cat /app/answer.txt 2>/dev/null)" = 42 ]; then echo 1 > /logs/verifier/reward.txt
 else echo 0 > /logs/verifier/reward.txt; fi
 """
+SPEAKS_OF_BOTH = "reward.txt and reward.json are both ours."
+"""Without it a reward that no test names would count for nothing, and no cheat that writes one would be a test."""
+NO_IMAGE_HAS = frozenset("make file pkg-config jq ssh tclsh node npx javac gdb vim setcap".split())
+"""Of ours; the embedded sandbox shows those of the host."""
 PYTEST_PARTS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
 
 
@@ -88,7 +92,7 @@ class Arena:
         """Skip where a program is missing, or where the box has one user only."""
         for name in names.split():
             here = name in self.capabilities if name == "users" else shutil.which(name) is not None
-            if not here or (name == "setcap" and SANDBOX != "local"):  # which no image of ours has
+            if not here or (name in NO_IMAGE_HAS and SANDBOX != "local"):
                 pytest.skip(f"needs {name}")
 
     async def leases(self, kind: str) -> list[str]:
@@ -115,7 +119,7 @@ class Arena:
             f'version = "1.0"\n[verifier]\ntimeout_sec = 60.0\n[metadata.benchflow]\n{options}\n'
         )
         (root / "instruction.md").write_text(instruction)
-        for name, text in tests.items():
+        for name, text in {"README": SPEAKS_OF_BOTH, **tests}.items():
             path = root / "tests" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

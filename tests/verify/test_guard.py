@@ -247,6 +247,18 @@ def test_a_package_around_the_verifiers_tests_is_empty(place: Place) -> None:
     assert "1 failed" in _result(place, "tests/test_it.py")
 
 
+def test_tests_of_the_agent_among_those_of_the_verifier_are_not_collected(place: Place) -> None:
+    place.agents_folder("app/tests")
+    place.write("app/tests/test_aaa.py", "import os\nos._exit(0)\n", agents=True)
+    place.write("app/tests/deep/test_aab.py", "import os\nos._exit(0)\n", agents=True)
+    place.guard()
+    place.write("app/tests/test_it.py", "def test_it():\n    assert False\n", agents=False)
+    assert "1 failed" in _result(place, "tests")
+    assert _result(place, "tests/test_aaa.py") == "", "what was named is run"
+    said = "\n".join(file.read_text() for file in (place.folder / "seen").iterdir()).splitlines()
+    assert f"ran {place.app}/tests/test_aaa.py" in said, "and said before it ends the process"
+
+
 def test_plugins_of_the_agent_are_not_loaded(place: Place) -> None:
     place.write("site/allpass.py", PASS_ALL, agents=True)
     place.write("site/allpass-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: allpass\nVersion: 1\n", agents=True)

@@ -609,3 +609,130 @@ def test_links_where_the_tests_write(ground: Any) -> None:
     assert reverts("/app/out.txt") and reverts("/app/into") and reverts("/tmp/read")
     assert not reverts("/app/read") and not reverts("/tmp/other") and not reverts("/app/out.txt", "/dev/null")
     assert not reverts("/tmp/read", instruction="Make a link called read.")
+
+
+# --- what stays in effect and is said ---------------------------------------------------------------------------------
+
+
+def noted(plan: Plan) -> list[tuple[str, str]]:
+    return [(f.code, f.path) for f in plan.findings if f.action == "noted"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "test", "instruction", "expected"),
+    [
+        (change("/usr/lib/x/plugin.so", "added"), "", "", "part-added"),
+        (change("/usr/local/lib/python3.11/site-packages/speedups.py", "added"), "", "", "part-added"),
+        (change("/usr/share/doc/x", "added", "dir"), "", "", None),
+        (change("/srv/x.so", "added"), "", "", None),
+        (change("/app/prog", "added", mode=0o755), "/app/prog 1\n", "", "agent-program"),
+        (change("/app/prog", "added", mode=0o755), "/app/program 1\n", "", None),
+        (change("/app/main.py", "added"), "python3 main.py\n", "", "agent-program"),
+        (change("/app/Makefile"), "make -C /app\n", "", "agent-program"),
+        (change("/app/.eslintrc.json", "added"), "npx eslint .\n", "", "agent-program"),
+        (change("/app/.eslintrc.json", "added"), "true\n", "", None),
+        (change("/app/jest.config.js", "added"), "jest\n", "", "agent-program"),
+        (change("/app/nose2.cfg", "added"), "nose2 -v\n", "", "agent-program"),
+        (change("/data/golden.csv"), "cmp /app/a /data/golden.csv\n", "", "image-file-changed"),
+        (change("/data/golden.csv"), "cmp /app/a /data/golden.csv\n", "Correct golden.csv.", None),
+        (change("/data/other.csv"), "cmp /app/a /data/golden.csv\n", "", None),
+        (change("/app/spec/hard.rb", "deleted"), "rspec spec\n", "", "image-file-changed"),
+        (change("/app/spec/hard.rb", "deleted"), "rspec /app/spec/easy.rb\n", "", None),
+    ],
+)
+def test_what_cannot_be_told_apart_is_said(
+    ground: Any, changed: Change, test: str, instruction: str, expected: str | None
+) -> None:
+    plan = classify([changed], ground(test=f"#!/bin/bash\n{test}", instruction=instruction))
+    assert noted(plan) == ([(expected, changed.path)] if expected else []) and not plan.revert
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/root/.rustup/settings.toml", "Use the nightly Rust."),
+        ("/app/.python-version", "It needs Python 3.12."),
+        ("/root/.nvm/alias/default", "Make Node 20 the default."),
+        ("/root/.rbenv/version", "Switch Ruby."),
+        ("/app/.tool-versions", "Pin them with asdf."),
+        ("/etc/sudoers.d/x", "Let bob use sudo."),
+        ("/etc/magic", "Extend /etc/magic."),
+        ("/etc/default/useradd", "Change /etc/default/useradd."),
+    ],
+)
+def test_who_chooses_the_verifiers_tools(ground: Any, path: str, asked: str) -> None:
+    test = "#!/bin/bash\nfile x\n"
+    for kind in ("added", "modified"):
+        assert path in classify([change(path, kind)], ground(test=test)).revert
+        assert not classify([change(path, kind)], ground(test=test, instruction=asked)).revert
+
+
+def test_a_folder_is_said_once(ground: Any) -> None:
+    changes = [
+        change("/opt/tool", "added", "dir"),
+        change("/opt/tool/a.so", "added"),
+        change("/opt/tool/b.so", "added"),
+    ]
+    assert noted(classify(changes, ground())) == [("part-added", "/opt/tool")]
+
+
+def test_virtual_environments_elsewhere(ground: Any) -> None:
+    made = [change("/opt/env", "added", "dir"), change("/opt/env/pyvenv.cfg", "added")]
+    assert not classify(made, ground()).revert
+    assert "/opt/env" in classify(made, ground(test="python3 -m venv --clear /opt/env\n")).revert
+    asked = ground(test="python3 -m venv /opt/env\n", instruction="Make an environment in /opt/env.")
+    assert not classify(made, asked).revert
+    assert "/usr/pyvenv.cfg" in classify([change("/usr/pyvenv.cfg", "added")], ground()).revert
+
+
+def test_commands_that_npx_prefers(ground: Any) -> None:
+    local = change("/app/node_modules/.bin/jest", "added", mode=0o755)
+    assert classify([local], ground(test="npx jest\n")).commands == [local.path]
+    assert not classify([local], ground(test="jest\n")).commands
+
+
+def test_what_a_project_says_to_uv(ground: Any) -> None:
+    for kind in ("added", "modified"):
+        project = change("/app/pyproject.toml", kind)
+        plan = classify([project], ground(test="uvx pytest\n"))
+        assert plan.env == {"UV_CONFIG_FILE": "{folder}/uv.toml"} and project in plan.agents
+        assert not classify([project], ground(test="pytest\n")).env
+        assert not classify([project], ground(test="uvx pytest\n", instruction="Manage it with uv in time.")).env
+
+
+@pytest.mark.parametrize(
+    ("test", "rewards", "expected"),
+    [
+        ("echo 1 > /logs/verifier/reward.txt\n", ["reward.txt", "reward.json"], ["reward.json"]),
+        ("echo 1 > /logs/verifier/reward.txt\n", ["reward.json"], []),
+        ("echo 1 > reward.txt; cat x > reward.json\n", ["reward.txt", "reward.json"], []),
+        ("echo 0 > reward.txt; uvx -p 3.13 grader /tests\n", ["reward.txt", "reward.json"], []),
+        (
+            "uvx -w pytest==8.4 -w pytest-x pytest; echo 0 > reward.txt\n",
+            ["reward.txt", "reward.json"],
+            ["reward.json"],
+        ),
+        ("echo 0 > reward.txt; p.with_suffix('.json')\n", ["reward.txt", "reward.json"], []),
+        ("echo 0 > reward.txt; echo > reward.$x\n", ["reward.txt", "reward.json"], []),
+        ("python3 /tests/x.py\n", ["reward.txt", "reward.json"], []),
+    ],
+)
+def test_rewards_that_no_test_names(ground: Any, test: str, rewards: list[str], expected: list[str]) -> None:
+    assert ground(test=test).author.not_theirs(rewards) == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "bare"),
+    [
+        ("python3 -S -c 'x'\n", True),
+        ("python3 -uS x.py\n", True),
+        ("run(['python3', '-S', 'x.py'])\n", True),
+        ("python3 -I -c 'print(-S)'\n", False),
+        ("python3 x.py -S\n", False),
+        ("python3 -m pytest -sS\n", False),
+    ],
+)
+def test_python_without_site(ground: Any, test: str, bare: bool) -> None:
+    assert ground(test=test).author.starts_bare_python is bare
+    plan = classify([change("/app/json.py", "added"), change("/app/mine.py", "added")], ground(test=test))
+    assert list(plan.revert) == (["/app/json.py"] if bare else [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from benchflow_core.contracts import (
 )
 from benchflow_core.errors import CapabilityMissing, RewardInvalid, RewardMissing, VerifierError, VerifierTimeout
 from benchflow_core.plugins import Loaded
+from benchflow_core.results.redact import Redactor
+from benchflow_core.rollout.collect import collect_artifacts
 from benchflow_core.verify import policies, soft_verify, verify
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -204,6 +207,7 @@ async def test_findings_list_what_was_done(arena: Any) -> None:
         ("verifier-folder", "/logs/verifier/reward.txt", "set-aside"),
         ("shadowing-command", "/usr/local/bin/cat", "set-aside"),
         ("setuid", "/app/power", "disarmed"),
+        ("agent-program", "/app/power", "noted"),
         ("tool-config", "/root/.curlrc", "disarmed"),
     }
     assert verdict.rewards == {"reward": 1.0}
@@ -261,6 +265,24 @@ async def test_shared_spares_what_later_steps_need(arena: Any) -> None:
         assert await box.processes()
         await verify(arena.request(task, box, "shared", step=steps[1]))
         assert not await box.processes()
+
+
+async def test_artifacts_come_to_their_places_and_nothing_else(arena: Any, tmp_path: Path) -> None:
+    script = "mkdir -p /logs/artifacts /app/out/deep; echo 1 > out/deep/a; echo 2 > out/b; mkdir /app/none"
+    wanted = (
+        Artifact("out"),
+        Artifact("/app/out/b", "named/b"),
+        Artifact("none"),
+        Artifact("missing"),
+        Artifact("out/b", "named/b"),
+    )
+    async with arena.agent(script) as box:
+        await collect_artifacts(box, wanted, "/app", tmp_path / "artifacts", Redactor())
+    found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
+    assert found == {f"artifacts/{name}" for name in ("app/out/deep/a", "app/out/b", "named/b", "manifest.json")}
+    manifest = json.loads((tmp_path / "artifacts/manifest.json").read_text())
+    assert [entry["status"] for entry in manifest] == ["empty", "ok", "ok", "empty", "failed", "skipped"]
+    assert [p.name for p in tmp_path.iterdir()] == ["artifacts"], "nothing of ours stays beside it"
 
 
 async def test_separate_carries_only_declared_artifacts(arena: Any) -> None:

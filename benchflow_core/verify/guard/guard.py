@@ -26,7 +26,7 @@ class Origin:
     def __init__(self, folder: str) -> None:
         self.files, self.trees, self.names = {}, set(), set()
         self.configs, self.editable, self.python_path = {}, {}, []
-        self.said = set()
+        self.said, self.home = set(), folder
         with open(folder + "/origin.txt", encoding="utf-8", errors="surrogateescape") as file:
             for line in file.read().split("\n"):
                 self._take(line[:1], [_plain(field) for field in line[1:].split("\t")])
@@ -80,6 +80,12 @@ class Origin:
         except OSError:
             return False
 
+    def say_at_once(self, path: str) -> None:
+        """That it runs, before it does: it may end the process."""
+        if self.agents(path) and ("ran", path) not in self.said and len(self.said) < 100:
+            self.said.add(("ran", path))
+            _say(self.home, self)
+
     def in_tree(self, path: str) -> bool:
         """Below a folder that the agent made, whoever wrote there since."""
         while len(path) > 1:
@@ -115,6 +121,8 @@ class Finder:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         if instead is not None:
             self.origin.said.add(("module", str(_place(found))))
+        else:
+            self.origin.say_at_once(str(_place(found)))
         return instead
 
     def _compiled_anew(self, found: "object") -> "object":

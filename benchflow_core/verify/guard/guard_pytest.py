@@ -1,5 +1,5 @@
 # Runs in interpreters of the box, down to Python 3.6, not in ours.
-# ruff: noqa: PTH100, PTH109, PTH110, PTH112, PTH118
+# ruff: noqa: PTH100, PTH109, PTH110, PTH112, PTH118, PTH119
 # mypy: ignore-errors
 """What the guard changes in the verifier's pytest: configuration and plugins that the agent added do not count.
 
@@ -69,15 +69,75 @@ def _patch_plugins(module: "types.ModuleType", origin: "object") -> None:
         with _Hidden(origin):
             return load_entry_points(self, group, *rest, **more)
 
+    def init(self, *args, **more):
+        create(self, *args, **more)
+        self.register(_own_tests_alone(origin), "benchflow-guard")
+
+    create, manager.__init__ = manager.__init__, init
     manager._importconftest = conftest
     manager.load_setuptools_entrypoints = entry_points
 
 
+def _own_tests_alone(origin: "object") -> "object":
+    """A plugin: among tests of the verifier's own, files of the agent that nobody named are not collected."""
+    mixed = {}
+
+    def ignored(path):
+        name = os.path.basename(path)
+        if not name.endswith(".py") or "test" not in name or os.path.isdir(path) or not origin.agents(path):
+            return None
+        for folder in _named():
+            if os.path.isdir(folder) and path.startswith(folder.rstrip("/") + "/"):
+                if folder not in mixed:
+                    mixed[folder] = _has_tests_of_the_verifier(origin, folder)
+                if mixed[folder]:
+                    origin.said.add(("config", path))
+                    return True
+        return None
+
+    first = sys.modules["pluggy"].HookimplMarker("pytest")(tryfirst=True)
+
+    class Plugin:
+        if int(sys.modules["_pytest"].__version__.partition(".")[0]) >= 7:
+
+            @first
+            def pytest_ignore_collect(self, collection_path):
+                return ignored(str(collection_path))
+
+            @first
+            def pytest_pycollect_makemodule(self, module_path):
+                origin.say_at_once(str(module_path))
+
+        else:
+
+            @first
+            def pytest_ignore_collect(self, path):
+                return ignored(str(path))
+
+            @first
+            def pytest_pycollect_makemodule(self, path):
+                origin.say_at_once(str(path))
+
+    return Plugin()
+
+
+def _has_tests_of_the_verifier(origin: "object", path: str) -> bool:
+    for folder, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if name not in ("__pycache__", "node_modules", ".git")]
+        if any(n.endswith(".py") and "test" in n and origin.verifiers(os.path.join(folder, n)) for n in files):
+            return True
+    return False
+
+
+def _named() -> "list[str]":
+    """What this pytest was told to run."""
+    words = [word.split("::")[0] for word in sys.argv[1:] if not word.startswith("-")]
+    return [os.path.abspath(word) for word in words if os.path.exists(word)] or [os.getcwd()]
+
+
 def _tests_are_agents(origin: "object") -> bool:
     """Everything this pytest was told to run is the agent's own: then its configuration is part of the work."""
-    named = [word.split("::")[0] for word in sys.argv[1:] if not word.startswith("-")]
-    paths = [word for word in named if os.path.exists(word)]
-    return all(_agents_alone(origin, os.path.abspath(path)) for path in paths or [os.getcwd()])
+    return all(_agents_alone(origin, path) for path in _named())
 
 
 def _agents_alone(origin: "object", path: str) -> bool:

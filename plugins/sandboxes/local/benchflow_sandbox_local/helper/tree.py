@@ -204,6 +204,8 @@ def _remove_tree(path: str, parent: int | None) -> None:
                 stack[0][2].append(f".deep-{lifted}")
             elif folders:
                 child_name = folders.pop()
+                if _removed_empty(child_name, fd):
+                    continue
                 with contextlib.suppress(FileNotFoundError):
                     child = _open_for_removal(child_name, fd)
                     stack.append((child, child_name, _remove_files(child)))
@@ -217,6 +219,15 @@ def _remove_tree(path: str, parent: int | None) -> None:
         for fd, _, _ in stack:
             os.close(fd)
     os.rmdir(path, dir_fd=parent)
+
+
+def _removed_empty(name: str, parent: int) -> bool:
+    """Most folders of a box are empty: no look inside."""
+    try:
+        os.rmdir(name, dir_fd=parent)
+    except OSError:
+        return False
+    return True
 
 
 def _open_for_removal(name: str, parent: int | None) -> int:
