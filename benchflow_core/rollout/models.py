@@ -190,12 +190,14 @@ class RolloutModels:
         roles = rollout.plan.roles.values()
         purposes = {role.name: rollout.plan.agents[role.agent].spec.exchange_purpose for role in roles}
         reports: dict[str, ReplayReport] = {}
+        asked: set[str] = set()
 
         async def exchanges() -> AsyncIterator[tuple[Exchange, Mapping[str, Any]]]:
             for who, issued in self._issued.items():
                 number = 0
                 async for exchange in models.exchanges(issued):
                     number += 1
+                    asked.add(who)
                     if rollout.config.replay:
                         reports.setdefault(who, ReplayReport()).add(exchange)
                     yield exchange, {"role": who, **self._place(who, number)}
@@ -211,6 +213,15 @@ class RolloutModels:
                     recording_of(rollout.record.dir.recording, who), models.exchanges(issued), redactor
                 )
         self._report(reports)
+        for who in self._turns:
+            if who not in asked:
+                self._say_unasked(who)
+
+    def _say_unasked(self, who: str) -> None:
+        """Its turns ended, and not one reached its model: a setting that it swallowed looks like that, too."""
+        self._rollout.notice(f"'{who}' ended its turns without asking its model: the score says nothing about that.")
+        if "no-model-calls" not in self._rollout.result.flags:
+            self._rollout.result.flags.append("no-model-calls")
 
     def _place(self, who: str, number: int) -> Mapping[str, Any]:
         """Scene and turn of a role's exchange; one that came after the last turn belongs to none."""
