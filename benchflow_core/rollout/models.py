@@ -100,8 +100,11 @@ class RolloutModels:
         use = replace(use, replay=file)
         return use if purpose == "agent" else replace(use, max_tokens=None, max_cost_usd=None)
 
-    async def turn_failure(self, live: LiveSession) -> ProviderError | None:
-        """A turn whose model calls all failed is the provider's failure, whatever the agent said of it."""
+    async def turn_failure(self, live: LiveSession, *, ended: bool) -> ProviderError | None:
+        """A turn whose model calls all failed, or that ended on a failed one, is the provider's failure.
+
+        Whatever the agent said of it. `ended`: by itself, not by a limit or a cancel.
+        """
         role = live.role.name
         if role not in self._issued:
             return None
@@ -110,7 +113,7 @@ class RolloutModels:
         before = self._seen.get(role, 0)
         purpose = live.agent.spec.exchange_purpose
         exchanges = self._rollout.host.models.exchanges(self._issued[role], before)
-        failure, new = await turn_verdict(exchanges, lambda e: purpose(e) == "agent")
+        failure, new = await turn_verdict(exchanges, lambda e: purpose(e) == "agent", ended=ended)
         self._seen[role] = before + new
         self._turns.setdefault(role, []).append((before + new, dict(live.place)))
         return failure
