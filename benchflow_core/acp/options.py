@@ -60,7 +60,7 @@ class AcpOptions:
     """For each request up to the first prompt; `None`: the agent's own `handshake_timeout`."""
     idle_timeout: float | None = None
     """Without any message for this long, and with no tool call open, a turn is given up."""
-    cancel_grace: float = 2.0
+    cancel_grace: float = 5.0
     """How long a cancelled turn may take to end before the process is killed."""
     max_line_bytes: int = 64 * 1024 * 1024
     session_meta: Mapping[str, Any] = field(default_factory=dict)

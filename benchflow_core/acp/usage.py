@@ -28,7 +28,7 @@ def turn_usage(response: Mapping[str, Any], cost: float | None) -> Usage | None:
             break
     if cost is None and all(value is None for value in counts.values()):
         return None
-    return replace(Usage(cost_usd=cost, source="agent_native_acp"), **counts)
+    return replace(Usage(cost_usd=cost, source="agent_native_acp", complete=False), **counts)
 
 
 def session_cost(update: Mapping[str, Any]) -> float | None:

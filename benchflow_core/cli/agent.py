@@ -46,7 +46,8 @@ def show(ui: Ui, name: str) -> None:
     from benchflow_core.plugins import registry
     from benchflow_core.rollout.choose import find_agent
 
-    data = _describe(find_agent(name, registry()))
+    found = find_agent(name, registry())
+    data = {**_describe(found), "notes": [one.detail for one in found.spec.check() if one.status != "ok"]}
 
     def text() -> None:
         for key, value in data.items():

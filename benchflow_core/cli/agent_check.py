@@ -137,14 +137,18 @@ class _Checks:
         self._model = model
         self._say = say
         self._path = ""
+        self._spec = rollout.plan.agents[rollout.plan.roles[_ROLE].agent].spec
 
     async def run(self) -> None:
-        """One after the other; the first three are what everything else stands on."""
+        """What the plugin has to say, then one after the other; the first three are what the rest stands on."""
+        for one in self._spec.check():
+            if one.status != "ok":
+                self._say(one)
         await self._rollout.setup()
         for name, work in (("install", self._install), ("session", self._session), ("prompt", self._prompt)):
             if not await self._try(name, work):
                 return
-        if self._rollout.plan.agents[self._rollout.plan.roles[_ROLE].agent].spec.wires:
+        if self._spec.wires:
             await self._try("tool call", self._tool)
             await self._try("second prompt", self._prompt)
             await self._try("model calls", self._calls)

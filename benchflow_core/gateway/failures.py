@@ -18,6 +18,8 @@ _NOT_RETRYABLE = frozenset(
     {"permission_denied", "no_credit", "invalid_request", "not_a_model_api", "refused", "budget", "replay_diverged"}
 )
 _OURS = frozenset({"refused", "budget", "replay_diverged"})
+_ASKED_WRONGLY = frozenset({"invalid_request", "refused", "budget"})
+"""Failures that say something about what was asked, not about who was."""
 _CLIENTS = frozenset({"client_gone", "revoked"})
 _REMEDIES: Mapping[str, str] = {
     "credential_refused": "Check the provider's key.",
@@ -46,19 +48,20 @@ def failure_of(exchange: Exchange) -> ProviderError | None:
     return ProviderError(message, remedy=remedy, details=details, retryable=kind not in _NOT_RETRYABLE)
 
 
-def turn_failure(exchanges: Iterable[Exchange]) -> ProviderError | None:
-    """The error of a turn none of whose model calls succeeded; `None` where one did, or where none was made.
+def turn_failure(exchanges: Iterable[Exchange], *, ended: bool = True) -> ProviderError | None:
+    """The error of a turn none of whose model calls succeeded, or that came to its end on one that the provider failed.
 
-    The last failure counts: earlier ones were retried.
+    `ended`: the agent ended it by itself. One that was stopped may have been about to try again. The last failure
+    counts: earlier ones were retried.
     """
     turn = _Turn()
     for exchange in exchanges:
         turn.add(exchange)
-    return turn.failure()
+    return turn.failure(ended=ended)
 
 
 async def turn_verdict(
-    exchanges: AsyncIterable[Exchange], counts: Callable[[Exchange], bool]
+    exchanges: AsyncIterable[Exchange], counts: Callable[[Exchange], bool], *, ended: bool = True
 ) -> tuple[ProviderError | None, int]:
     """`turn_failure` of those that count, and how many there are in all.
 
@@ -69,24 +72,27 @@ async def turn_verdict(
         number += 1
         if counts(exchange):
             turn.add(exchange)
-    return turn.failure(), number
+    return turn.failure(ended=ended), number
 
 
 class _Turn:
     def __init__(self) -> None:
         self._last: ProviderError | None = None
         self._failed = 0
-        self._succeeded = False
+        self._succeeded = self._recovered = False
 
     def add(self, exchange: Exchange) -> None:
         failure = failure_of(exchange)
         if failure is not None:
-            self._last, self._failed = failure, self._failed + 1
+            self._last, self._failed, self._recovered = failure, self._failed + 1, False
         elif exchange.error_type is None:
-            self._succeeded = True
+            self._succeeded = self._recovered = True
 
-    def failure(self) -> ProviderError | None:
-        if self._last is None or self._succeeded:
+    def failure(self, *, ended: bool) -> ProviderError | None:
+        if self._last is None:
+            return None
+        fell_short = ended and not self._recovered and self._last.details["error_type"] not in _ASKED_WRONGLY
+        if self._succeeded and not fell_short:
             return None
         self._last.details["failed_requests"] = self._failed
         return self._last

@@ -100,8 +100,11 @@ class RolloutModels:
         use = replace(use, replay=file)
         return use if purpose == "agent" else replace(use, max_tokens=None, max_cost_usd=None)
 
-    async def turn_failure(self, live: LiveSession) -> ProviderError | None:
-        """A turn whose model calls all failed is the provider's failure, whatever the agent said of it."""
+    async def turn_failure(self, live: LiveSession, *, ended: bool) -> ProviderError | None:
+        """A turn whose model calls all failed, or that ended on a failed one, is the provider's failure.
+
+        Whatever the agent said of it. `ended`: by itself, not by a limit or a cancel.
+        """
         role = live.role.name
         if role not in self._issued:
             return None
@@ -110,7 +113,7 @@ class RolloutModels:
         before = self._seen.get(role, 0)
         purpose = live.agent.spec.exchange_purpose
         exchanges = self._rollout.host.models.exchanges(self._issued[role], before)
-        failure, new = await turn_verdict(exchanges, lambda e: purpose(e) == "agent")
+        failure, new = await turn_verdict(exchanges, lambda e: purpose(e) == "agent", ended=ended)
         self._seen[role] = before + new
         self._turns.setdefault(role, []).append((before + new, dict(live.place)))
         return failure
@@ -190,12 +193,14 @@ class RolloutModels:
         roles = rollout.plan.roles.values()
         purposes = {role.name: rollout.plan.agents[role.agent].spec.exchange_purpose for role in roles}
         reports: dict[str, ReplayReport] = {}
+        asked: set[str] = set()
 
         async def exchanges() -> AsyncIterator[tuple[Exchange, Mapping[str, Any]]]:
             for who, issued in self._issued.items():
                 number = 0
                 async for exchange in models.exchanges(issued):
                     number += 1
+                    asked.add(who)
                     if rollout.config.replay:
                         reports.setdefault(who, ReplayReport()).add(exchange)
                     yield exchange, {"role": who, **self._place(who, number)}
@@ -211,6 +216,15 @@ class RolloutModels:
                     recording_of(rollout.record.dir.recording, who), models.exchanges(issued), redactor
                 )
         self._report(reports)
+        for who in self._turns:
+            if who not in asked:
+                self._say_unasked(who)
+
+    def _say_unasked(self, who: str) -> None:
+        """Its turns ended, and not one reached its model: a setting that it swallowed looks like that, too."""
+        self._rollout.notice(f"'{who}' ended its turns without asking its model: the score says nothing about that.")
+        if "no-model-calls" not in self._rollout.result.flags:
+            self._rollout.result.flags.append("no-model-calls")
 
     def _place(self, who: str, number: int) -> Mapping[str, Any]:
         """Scene and turn of a role's exchange; one that came after the last turn belongs to none."""

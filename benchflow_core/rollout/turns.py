@@ -37,13 +37,14 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
             outcome = await live.session.prompt(prompt)
         reason, usage = outcome.stop_reason, outcome.usage
     except AgentError as error:
-        raise await rollout.models.turn_failure(live) or error from error
+        ended = not isinstance(error, AgentTimeout)
+        raise await rollout.models.turn_failure(live, ended=ended) or error from error
     finally:
         used = record.counts.by_turn.get(number, 0)
         said = {"stop_reason": reason, "seconds": watch.seconds, "usage": finish.usage_json(usage)}
         record.event("turn_finished", said, **live.place)
         record.tell(ev.TurnFinished, stop_reason=reason, seconds=watch.seconds, n_tool_calls=used, **where)
-    if failure := await rollout.models.turn_failure(live):
+    if failure := await rollout.models.turn_failure(live, ended=reason != "cancelled"):
         raise failure
     finish.add_usage(rollout, role, usage)
     spent = await rollout.models.turn_usage(role) or usage

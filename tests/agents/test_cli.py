@@ -37,6 +37,7 @@ def test_list_and_show(bench):
     assert list(rows) == sorted(rows)
     shown = bench("agent", "show", "claude").stdout
     assert "claude-agent-acp@0.99.1" in shown and "~/.claude/.credentials.json" in shown
+    assert "our tests run a stand-in" in bench("agent", "show", "harvey-lab").stdout
 
 
 def test_check_says_what_works(bench):
@@ -50,6 +51,14 @@ def test_check_says_what_does_not(bench, tmp_path):
     found = json.loads(bench("agent", "check", "./none.toml", "--sandbox", "local", "--json", code=1).stdout)
     assert [(c["name"], c["status"]) for c in found["checks"]] == [("install", "ok"), ("session", "fail")]
     assert "was not found" in found["checks"][1]["detail"] and found["ok"] is False
+
+
+def test_check_says_in_one_line_why_an_install_failed(bench, tmp_path):
+    command = json.dumps(["sh", "-c", "seq 1000 >&2; echo cause: no such package >&2; exit 3"])
+    install = f"[install]\nrun = [{command}]\n"
+    (tmp_path / "none.toml").write_text(f'name = "none"\nversion = "1"\nlaunch = ["true"]\n{install}')
+    [said] = bench("agent", "check", "./none.toml", "--sandbox", "local", code=1).stdout.splitlines()
+    assert "ended with 3: … " in said and said.endswith(" 1000 cause: no such package") and len(said) < 520
 
 
 def test_check_without_the_local_model_says_what_to_install(bench, tmp_path):

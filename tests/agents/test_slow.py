@@ -79,7 +79,9 @@ async def test_a_cancelled_turn_ends_as_that_and_leaves_nothing_behind(connect, 
     # OpenHands waits for the model's whole answer before it stops: it is not waited for.
     assert ended["data"]["answered"] is (agent != "openhands")
     await live.rollout.disconnect()
-    assert await live.rollout.sandbox.processes() == []
+    async with asyncio.timeout(60):  # what was killed with 750 MB is gone a moment later
+        while await live.rollout.sandbox.processes():
+            await asyncio.sleep(0.1)
 
 
 @each()

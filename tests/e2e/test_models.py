@@ -85,3 +85,27 @@ def test_tokens_that_nobody_reported_fail_a_rollout_that_requires_them(
     result = result_of()
     assert done.code == 1 and result["rewards"] is None
     assert result["error_info"]["kind"] == "provider" and "not all reported" in result["error"]
+
+
+SILENT = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    answers = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+    result = answers.get(message["method"], {"stopReason": "end_turn"})
+    print(json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "result": result}), flush=True)
+"""
+
+
+def test_an_agent_that_never_asks_its_model_is_marked(
+    bench, examples, somebodys, local_model, name, result_of, tmp_path
+):
+    launch = json.dumps(["python3", "-c", SILENT])
+    agent = tmp_path / "silent.toml"
+    agent.write_text(f'name = "silent"\nversion = "1"\nlaunch = {launch}\nwires = ["chat"]\n')
+    args = ["-t", examples / "hello-file", "-a", agent, "-e", name("local"), "-m", "openai/m"]
+    done = bench("eval", "create", *args, more=somebodys)
+    result = result_of()
+    assert done.code == 0 and result["rewards"] == {"reward": 0.0} and not local_model.log
+    assert "no-model-calls" in result["flags"]
+    assert "'agent' ended its turns without asking its model" in done.out + done.err

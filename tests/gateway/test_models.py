@@ -210,9 +210,21 @@ def test_a_turn_fails_only_when_every_call_did() -> None:
     bad, worse = exchange(529, "provider_error", "busy"), exchange(401, "credential_refused", "no")
     gone = exchange(499, "client_gone")
     assert turn_failure([]) is None and turn_failure([exchange()]) is None and turn_failure([gone]) is None
-    assert turn_failure([bad, exchange(), worse]) is None, "a call that was retried is no failure of the turn"
+    assert turn_failure([bad, worse, exchange()]) is None, "a call that was retried is no failure of the turn"
     found = turn_failure([bad, gone, worse])
     assert isinstance(found, CredentialRefused) and found.details["failed_requests"] == 2
+
+
+def test_a_turn_that_ends_on_a_call_which_the_provider_failed_has_failed() -> None:
+    """Codex and pi end it as if nothing had happened: half a turn is not the agent's."""
+    bad, wrong = exchange(529, "provider_error", "busy"), exchange(400, "invalid_request", "too long")
+    found = turn_failure([exchange(), bad, bad])
+    assert found is not None and found.retryable and found.details["failed_requests"] == 2
+    assert turn_failure([exchange(), bad, exchange(499, "client_gone")]) is not None
+    assert turn_failure([exchange(), bad], ended=False) is None, "it was stopped, and might have tried again"
+    assert turn_failure([exchange(), wrong]) is None, "what it asked for was wrong: that is its own doing"
+    assert turn_failure([exchange(), exchange(403, "budget")]) is None, "a cap ends a turn, it does not void it"
+    assert turn_failure([exchange(), exchange(409, "replay_diverged")]) is not None
 
 
 async def test_a_turn_is_judged_by_what_came_since_the_last_one() -> None:
@@ -224,7 +236,7 @@ async def test_a_turn_is_judged_by_what_came_since_the_last_one() -> None:
     def all_count(_: Exchange) -> bool:
         return True
 
-    assert await turn_verdict(stream(), all_count) == (None, 4)
+    assert await turn_verdict(stream(), all_count, ended=False) == (None, 4)
     failure, count = await turn_verdict(stream(3), all_count)
     assert failure is not None and failure.details["status"] == 500 and count == 1
     failure, _ = await turn_verdict(stream(1), lambda e: e.status != 200)

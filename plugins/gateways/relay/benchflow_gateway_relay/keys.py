@@ -7,7 +7,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,15 @@ class Key:
     def count(self, usage: Usage, estimate: int) -> None:
         """Add what a request used; `estimate` stands in for the token cap where the provider said nothing."""
         before = self.usage
-        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd", "requests")
-        sums = {name: _plus(getattr(before, name), getattr(usage, name)) for name in names}
-        if "recording" in (before.source, usage.source):
-            sums["cost_usd"] = _with_free(before, usage)
         sources = (before.source, usage.source)
-        self.usage = replace(
-            before,
-            **sums,
+        free = "recording" in sources
+        self.usage = Usage(
+            input_tokens=_plus(before.input_tokens, usage.input_tokens),
+            output_tokens=_plus(before.output_tokens, usage.output_tokens),
+            cache_read_tokens=_plus(before.cache_read_tokens, usage.cache_read_tokens),
+            cache_write_tokens=_plus(before.cache_write_tokens, usage.cache_write_tokens),
+            cost_usd=_with_free(before, usage) if free else _plus(before.cost_usd, usage.cost_usd),
+            requests=_plus(before.requests, usage.requests),
             source=next((s for s in ("provider_response", "recording") if s in sources), "unavailable"),
             complete=before.complete and usage.complete,
         )

@@ -18,6 +18,7 @@ __all__ = ["ExchangeLog"]
 _BATCH = 1024 * 1024
 _NAMES = tuple(f.name for f in fields(Exchange) if f.name not in ("request", "usage"))
 _USAGE_NAMES = tuple(f.name for f in fields(Usage))
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class ExchangeLog:
@@ -33,17 +34,19 @@ class ExchangeLog:
         """`request` is the body as it came: it is written as it is, not made into JSON a second time."""
         plain = {name: getattr(exchange, name) for name in _NAMES}
         usage = {name: getattr(exchange.usage, name) for name in _USAGE_NAMES}
-        head = json.dumps({**plain, "usage": usage}, ensure_ascii=False).encode("utf-8", "replace")
+        head = _ENCODE({**plain, "usage": usage}).encode("utf-8", "replace")
         # Outside strings a line break is only space, and inside strings JSON has none.
         body = request.replace(b"\n", b" ").replace(b"\r", b" ") or b"{}"
         line = head[:-1] + b',"request":' + body + b"}\n"
         self._places.append(self._end)
         self._end += len(line)
         target = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(target, "wb", buffering=0) as file:
+        try:
             view = memoryview(line)
             while view:
-                view = view[file.write(view) :]
+                view = view[os.write(target, view) :]
+        finally:
+            os.close(target)
 
     async def read(self, since: int = 0) -> AsyncIterator[Exchange]:
         """What is written by now, without the first `since`. Lines are read off the loop, a batch at a time."""

@@ -19,7 +19,7 @@ from benchflow_gateway_relay.sending import error, reason, send_stream, send_who
 from benchflow_gateway_relay.sse import UsageEventFilter
 from benchflow_gateway_relay.upstream import Upstream, headers_back
 
-__all__ = ["Passage"]
+__all__ = ["Passage", "with_stream_usage"]
 
 _REDACTED = b"[redacted]"
 _SHORTEST = 8
@@ -73,7 +73,7 @@ class Passage:
         if replay is not None and record.route.kind == "answer":
             found, record.divergence = replay.find(record.route.wire, record.body)
             if found is not None:
-                return await send_recorded(request, record, found, without_usage=_with_stream_usage(record) is not None)
+                return await send_recorded(request, record, found, without_usage=with_stream_usage(record) is not None)
             if opened.target.credential_env and not opened.credential:
                 raise Refused(409, f"{record.divergence}, and there is no key to go on live", "replay_diverged")
         return await self._forward(request, record, opened)
@@ -124,7 +124,7 @@ class Passage:
             return await self._upstream.post(opened, record.route, body, request.headers, request.query)
 
         base_url = opened.target.base_url
-        body = _with_stream_usage(record) if base_url not in self._without_stream_usage else None
+        body = with_stream_usage(record) if base_url not in self._without_stream_usage else None
         if body is None:
             return await post(record.raw), False
         response = await post(body)
@@ -138,7 +138,7 @@ class Passage:
         return response, False
 
 
-def _with_stream_usage(record: Recording) -> bytes | None:
+def with_stream_usage(record: Recording) -> bytes | None:
     """The body of a chat stream with a usage event asked for; `None` where the client already said what it wants."""
     if record.route.wire != "chat" or not record.streamed:
         return None

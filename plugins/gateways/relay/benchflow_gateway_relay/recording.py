@@ -53,7 +53,7 @@ class Recording:
         self.encoding = ""
         self.secondhand = False
         """The answer was put together between the provider and us: the model it names is the one that was asked for,
-        and a count of nothing at all is one that was lost on the way."""
+        a count of nothing at all is one that was lost on the way, and a cost is from somebody's price list."""
         self.replayed: Literal["", "exact", "like"] = ""
         self.recorded: Usage | None = None
         """What the recorded answer used then."""
@@ -160,7 +160,7 @@ class Recording:
         if lost or reply.usage.source == "unavailable":
             spent = failure in (None, "client_gone", "revoked", "stream_cut")
             return Usage(requests=1, complete=not spent)
-        if reply.usage.cost_usd is None:
+        if reply.usage.cost_usd is None or self.secondhand:
             return replace(reply.usage, cost_usd=cost_of(reply.usage, self.target.prices))
         return reply.usage
 

@@ -110,6 +110,18 @@ CLIENT_TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("messages", {"tools": [{"type": "bash_20250124", "name": "bash"}, {"name": "x", "input_schema": {}}]}),
     ("gemini", {"tools": [{"function_declarations": [{"name": "x"}]}]}),
     ("messages", {"messages": [{"role": "user", "content": "see https://x.example and source: url"}]}),
+    (
+        "messages",
+        {
+            "messages": [
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "t", "name": "cp", "input": {"source": "a"}}],
+                },
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "done"}]},
+            ]
+        },
+    ),
 ]
 
 

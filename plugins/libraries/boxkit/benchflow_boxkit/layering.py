@@ -12,11 +12,12 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from benchflow_core.contracts.common import Layer, Runtime
-from benchflow_core.errors import CapabilityMissing, ConfigurationError
+from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
 
-__all__ = ["digest", "indexes", "prefix_of", "require_runtimes"]
+__all__ = ["digest", "indexes", "install_failed", "prefix_of", "require_runtimes"]
 
 _INDEXES: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry")
+_SAID: Final = 400
 
 
 def prefix_of(layer: Layer, home: str) -> str:
@@ -46,6 +47,16 @@ def digest(layer: Layer, *more: Any) -> str:
 def indexes(env: Mapping[str, str]) -> dict[str, str]:
     """The host's package indexes, without those that hold a credential."""
     return {name: env[name] for name in _INDEXES if env.get(name) and "@" not in env[name]}
+
+
+def install_failed(layer: Layer, program: str, exit_code: int, output: bytes) -> BuildError:
+    """In one line: how it ended, and the last that was said. More of that is in the details."""
+    log = output.decode(errors="replace")[-8000:]
+    said = " ".join(log.split())
+    last = said if len(said) <= _SAID else "… " + said[-_SAID:].partition(" ")[2]
+    return BuildError(
+        f"Layer {layer.key}: {program} ended with {exit_code}: {last}", details={"log": log, "layer": layer.key}
+    )
 
 
 def require_runtimes(runtimes: Sequence[Runtime], layers: Sequence[Layer]) -> None:

@@ -84,11 +84,7 @@ class Layers:
             if done.exit_code < 0:
                 await self._refuse_old_musl(layer, argv[0], programs)
             if done.exit_code:
-                log = (done.stdout + done.stderr).decode(errors="replace")[-8000:]
-                raise BuildError(
-                    f"Layer {layer.key}: {argv[0]} ended with {done.exit_code}: {log.strip()[-300:]}",
-                    details={"log": log, "layer": layer.key},
-                )
+                raise layering.install_failed(layer, argv[0], done.exit_code, done.stdout + done.stderr)
 
     async def _refuse_old_musl(self, layer: Layer, program: str, programs: Programs) -> None:
         """A program that was built for a newer C library than the image's ends like one with a defect of its own."""

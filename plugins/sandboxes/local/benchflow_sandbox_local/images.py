@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchflow_boxkit.layering import install_failed
+
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest
 from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError, TaskError
@@ -183,11 +185,7 @@ class Images:
                     argv = [part.replace("{prefix}", layer.prefix) for part in command]
                     done = await box.exec(argv, cwd=layer.prefix, env=dict(layer.env), user="root", max_output=1 << 20)
                     if done.exit_code:
-                        log = (done.stdout + done.stderr).decode(errors="replace")[-8000:]
-                        raise BuildError(
-                            f"Layer {layer.key}: {argv[0]} ended with {done.exit_code}: {log.strip()[-300:]}",
-                            details={"log": log, "layer": layer.key},
-                        )
+                        raise install_failed(layer, argv[0], done.exit_code, done.stdout + done.stderr)
         except TimeoutError as error:
             raise BuildError(f"Layer {layer.key}: its install took longer than {layer.timeout:.0f} s.") from error
         finally:

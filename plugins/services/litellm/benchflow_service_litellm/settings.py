@@ -51,9 +51,8 @@ def proxy_config(back: int, env: Mapping[str, str]) -> dict[str, Any]:
     region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
     entries.append(_entry("bedrock", "bedrock/*", **({"aws_region_name": region} if region else {})))
     project, location = env.get("GOOGLE_CLOUD_PROJECT"), env.get("GOOGLE_CLOUD_LOCATION") or "global"
-    entries.append(
-        _entry("vertex", "vertex_ai/*", **({"vertex_project": project} if project else {}), vertex_location=location)
-    )
+    vertex = {"vertex_project": project, "api_base": env.get("VERTEXAI_API_BASE")}
+    entries.append(_entry("vertex", "vertex_ai/*", vertex_location=location, **{k: v for k, v in vertex.items() if v}))
     return {
         "model_list": entries,
         "litellm_settings": {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from aiohttp import web
 from benchflow_service_litellm.environment import Environment
 from benchflow_service_litellm.gateway import Translator
 from benchflow_testing import LocalModel
@@ -53,10 +57,18 @@ class Bench:
         return f"http://{key.endpoint.host}:{key.endpoint.port}{path}"
 
     async def ask(
-        self, key: RolloutKey, wire: str, prompt: str, *, stream: bool = False, tools: Any = False, **more: Any
+        self,
+        key: RolloutKey,
+        wire: str,
+        prompt: str,
+        *,
+        stream: bool = False,
+        tools: Any = False,
+        model: str = "org/local-model",
+        **more: Any,
     ) -> tuple[int, str, dict[str, str]]:
         """One request in the words of a wire: status, body, headers."""
-        path, body = _words(wire, prompt, stream, tools)
+        path, body = _words(wire, prompt, stream, tools, model)
         headers = {"authorization": f"Bearer {key.secret}"}
         async with self.http.post(self.url(key, path), json={**body, **more}, headers=headers) as response:
             return (
@@ -69,15 +81,15 @@ class Bench:
         return [exchange async for exchange in self.gateway.exchanges(key.id)][-1]
 
 
-def _words(wire: str, prompt: str, stream: bool, tools: Any) -> tuple[str, dict[str, Any]]:
+def _words(wire: str, prompt: str, stream: bool, tools: Any, model: str) -> tuple[str, dict[str, Any]]:
     said = [{"role": "user", "content": prompt}]
     if wire == "gemini":
         call = "streamGenerateContent?alt=sse" if stream else "generateContent"
         body: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": prompt}]}]}
         offered: Any = [{"functionDeclarations": [{"name": "bash", "parametersJsonSchema": SHELL}]}]
-        path = f"/v1beta/models/org/local-model:{call}"
+        path = f"/v1beta/models/{model}:{call}"
     else:
-        body = {"model": "org/local-model", **({"stream": True} if stream else {})}
+        body = {"model": model, **({"stream": True} if stream else {})}
         body["input" if wire == "responses" else "messages"] = said
         offered = {
             "chat": [{"type": "function", "function": {"name": "bash", "parameters": SHELL}}],
@@ -91,15 +103,44 @@ def _words(wire: str, prompt: str, stream: bool, tools: Any) -> tuple[str, dict[
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
-async def bench(tmp_path_factory: Any) -> AsyncIterator[Bench]:
+async def google_account() -> AsyncIterator[str]:
+    """A service account whose tokens are made here: each is the key of the local model."""
+
+    async def token(_: web.BaseRequest) -> web.StreamResponse:
+        return web.json_response({"access_token": PROVIDER_KEY, "expires_in": 3600, "token_type": "Bearer"})
+
+    runner = web.ServerRunner(web.Server(token))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made = await asyncio.to_thread(
+        subprocess.run, ("openssl", "genrsa", "2048"), capture_output=True, text=True, check=True
+    )
+    yield json.dumps(
+        {
+            "type": "service_account",
+            "project_id": "p",
+            "private_key_id": "1",
+            "private_key": made.stdout,
+            "client_email": "agent@p.iam.gserviceaccount.com",
+            "token_uri": f"http://127.0.0.1:{runner.addresses[0][1]}/token",
+        }
+    )
+    await runner.cleanup()
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def bench(tmp_path_factory: Any, google_account: str) -> AsyncIterator[Bench]:
     folder = tmp_path_factory.mktemp("litellm")
-    env = {
-        "PATH": os.environ["PATH"],
-        "BENCHFLOW_LITELLM_HOME": str(Environment.of_process().home),
-        "LOCAL_API_KEY": PROVIDER_KEY,
-        "OPENAI_API_KEY": "sk-another-0123456789",
-    }
     async with LocalModel(key=PROVIDER_KEY) as model, aiohttp.ClientSession() as http:
+        env = {
+            "PATH": os.environ["PATH"],
+            "BENCHFLOW_LITELLM_HOME": str(Environment.of_process().home),
+            "LOCAL_API_KEY": PROVIDER_KEY,
+            "OPENAI_API_KEY": "sk-another-0123456789",
+            "GOOGLE_APPLICATION_CREDENTIALS_JSON": google_account,
+            "GOOGLE_CLOUD_PROJECT": "p",
+            "VERTEXAI_API_BASE": model.base_url,
+        }
         gateway = Translator(GatewayContext(folder, env, concurrency=4))
         try:
             yield Bench(gateway, model, http, folder)

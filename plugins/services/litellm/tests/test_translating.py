@@ -45,6 +45,28 @@ async def test_text_tools_and_tokens_cross(bench: Any, client: str, provider: st
     assert (exchange.wire, exchange.streamed) == (client, stream)
 
 
+@pytest.mark.parametrize(
+    ("provider", "wire", "model"),
+    [("google-vertex", "chat", "gemini-2.5-flash"), ("anthropic-vertex", "messages", "claude-sonnet-4-5")],
+)
+async def test_vertex_is_logged_in_to_and_counted(bench: Any, provider: str, wire: str, model: str) -> None:
+    """LiteLLM asks it by itself, with a token that it gets for the account."""
+    bench.model.script("cloud", [{"text": "From a cloud.", "usage": {"input": 321, "output": 45}}])
+    vertex = {"model": model, "provider": provider, "auth": "adc", "credential_env": ()}
+    for client, stream in product(WIRES, (False, True)):
+        key = await bench.key(client, wire, target=vertex)
+        status, body, _ = await bench.ask(key, client, "[[fake:cloud]]", stream=stream, model=model)
+        assert status == 200 and "From a cloud." in body, (client, stream, body)
+        exchange, seen = await bench.last(key), bench.model.log[-1]
+        assert f"/projects/p/locations/global/publishers/{provider.partition('-')[0]}/models/{model}:" in seen.path
+        assert seen.credential == bench.provider_key
+        if (client, stream, wire) == ("gemini", True, "messages"):  # lost in LiteLLM: unknown, never zero
+            assert exchange.usage.input_tokens is None and not exchange.usage.complete
+        else:
+            assert (exchange.usage.input_tokens, exchange.usage.output_tokens) == (321, 45), (client, stream)
+        assert exchange.usage.cost_usd is None, "LiteLLM's own prices are nobody's"
+
+
 FAULTS = {
     "refused": ({"status": 401, "error": "no such key"}, 401, "credential_refused"),
     "unknown": ({"status": 404, "error": "no such model", "code": "model_not_found"}, 404, "unknown_model"),

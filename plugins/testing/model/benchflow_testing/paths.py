@@ -17,7 +17,7 @@ __all__ = ["Target", "find", "model_list", "token_count", "wire_of"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A call: an answer, or a count of tokens. Gemini has model and streaming in its path."""
+    """A call: an answer, or a count of tokens. Gemini and Vertex have model and streaming in the path."""
 
     wire: Wire
     kind: Literal["answer", "count"]
@@ -40,6 +40,8 @@ def find(path: str) -> Target | None:
     model, colon, method = last.partition(":")
     if colon and method in ("generateContent", "streamGenerateContent"):
         return Target(GEMINI, "answer", model, method == "streamGenerateContent")
+    if colon and method in ("rawPredict", "streamRawPredict"):  # Claude on Vertex
+        return Target(MESSAGES, "answer", model, method == "streamRawPredict")
     if colon and method == "countTokens":
         return Target(GEMINI, "count", model, False)
     return None

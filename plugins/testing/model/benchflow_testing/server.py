@@ -176,9 +176,12 @@ class LocalModel:
         self.log.append(seen)
         try:
             response = await self._answer(request, seen, raw)
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             seen.client_gone = True
             raise
+        except ConnectionError:  # raised on, it would be a traceback in the log of whoever holds the model
+            seen.client_gone = True
+            return web.Response(status=499)
         seen.status = response.status
         return response
 
