@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -70,7 +71,7 @@ class Interpreter:
     def identity(self) -> str:
         """Changes when the interpreter or the code that runs in boxes does."""
         binary = Path(sys.executable).resolve()
-        found = hashlib.sha256(f"4 {sys.version} {binary} {binary.stat().st_size} {self.home}".encode())
+        found = hashlib.sha256(f"5 {sys.version} {binary} {binary.stat().st_size} {self.home}".encode())
         for name, data in self._code():
             found.update(name.encode() + data)
         return found.hexdigest()[:16]
@@ -149,13 +150,24 @@ def _add_library(tar: tarfile.TarFile, stdlib: Path) -> dict[str, Path]:
 
 
 def _add_pip(tar: tarfile.TarFile) -> None:
-    for site in {sysconfig.get_path("purelib"), f"{sys.base_prefix}/lib/{_VERSION}/site-packages"}:
-        folder = Path(site, "pip")
-        if folder.is_dir():
-            for path in sorted(folder.rglob("*")):
+    """Beside the standard library: where else an interpreter looks is its distributor's choice (Debian's: elsewhere)."""
+    base, place = Path(sys.base_prefix, "lib"), f"python/lib/{_VERSION}"
+    for site in (
+        Path(sysconfig.get_path("purelib")),
+        base / _VERSION / "site-packages",
+        base / "python3/dist-packages",
+    ):
+        if (site / "pip").is_dir():
+            for path in sorted((site / "pip").rglob("*")):
                 if path.is_file() and path.suffix != ".pyc":
-                    _add(tar, f"python/lib/{_VERSION}/site-packages/pip/{path.relative_to(folder)}", path.read_bytes())
+                    _add(tar, f"{place}/{path.relative_to(site)}", path.read_bytes())
             return
+    bundled = Path(sysconfig.get_path("stdlib"), "ensurepip/_bundled")
+    for wheel in (path for folder in (bundled, Path("/usr/share/python-wheels")) for path in folder.glob("pip-*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            for name in sorted(n for n in archive.namelist() if n.startswith("pip/") and not n.endswith("/")):
+                _add(tar, f"{place}/{name}", archive.read(name))
+        return
 
 
 def _dependencies(path: Path) -> dict[str, Path] | None:
