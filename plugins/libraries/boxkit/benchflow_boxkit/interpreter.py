@@ -150,13 +150,9 @@ def _add_library(tar: tarfile.TarFile, stdlib: Path) -> dict[str, Path]:
 
 
 def _add_pip(tar: tarfile.TarFile) -> None:
-    """Beside the standard library: where else an interpreter looks is its distributor's choice (Debian's: elsewhere)."""
-    base, place = Path(sys.base_prefix, "lib"), f"python/lib/{_VERSION}"
-    for site in (
-        Path(sysconfig.get_path("purelib")),
-        base / _VERSION / "site-packages",
-        base / "python3/dist-packages",
-    ):
+    """Beside the standard library: where else an interpreter looks is its distributor's choice."""
+    own, base, place = sysconfig.get_path("purelib"), Path(sys.base_prefix, "lib"), f"python/lib/{_VERSION}"
+    for site in (Path(own), base / _VERSION / "site-packages", base / "python3/dist-packages"):
         if (site / "pip").is_dir():
             for path in sorted((site / "pip").rglob("*")):
                 if path.is_file() and path.suffix != ".pyc":
