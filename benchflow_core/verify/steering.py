@@ -163,6 +163,12 @@ _STEERS: Final = (
         ("/etc/apt", "sources.list"),
     ),
     Steer("the resolver", ("/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"), ("resolv.conf", "gai.conf")),
+    Steer(
+        "the time zone",
+        ("/etc/localtime", "/etc/timezone"),
+        ("localtime", "/etc/timezone", "timedatectl", "tzdata"),
+        asked=("timezone", "time zone", "time-zone", "tz", "utc", "local time", "clock"),
+    ),
     Steer("name lookups", ("/etc/nsswitch.conf",), ("nsswitch", "name service")),
     Steer(
         "logins",

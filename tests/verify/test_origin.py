@@ -657,6 +657,7 @@ def test_what_cannot_be_told_apart_is_said(
         ("/app/.tool-versions", "Pin them with asdf."),
         ("/etc/sudoers.d/x", "Let bob use sudo."),
         ("/etc/magic", "Extend /etc/magic."),
+        ("/etc/localtime", "Set the time zone to Tokyo."),
         ("/etc/default/useradd", "Change /etc/default/useradd."),
     ],
 )
