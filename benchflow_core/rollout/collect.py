@@ -84,6 +84,11 @@ async def _fetch(sandbox: Sandbox, source: str, place: Path, artifact: Artifact,
     except InfrastructureError as error:
         _lay(landed, place)
         return {"status": "failed", "reason": error.message}
+    except BaseException:  # cut off: half of it, unredacted, must not stay under a name that nobody looks for
+        if landed != place:
+            shutil.rmtree(landed, ignore_errors=True)
+            landed.unlink(missing_ok=True)
+        raise
     kind = "directory" if landed.is_dir() else "file"
     if kind == "directory":
         _drop_excluded(landed, artifact.exclude)
