@@ -13,7 +13,6 @@ from benchflow_core import __version__
 from benchflow_core.drive.scenes import Role
 from benchflow_core.results.clock import now
 from benchflow_core.results.redact import secret_names
-from benchflow_core.task import task_digest
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.plan import Plan
@@ -59,7 +58,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "scenes": _scenes(plan),
         },
         "roles": {name: _role(role) for name, role in plan.roles.items()},
-        "skills": _skills(plan),
+        "skills": dict(plan.skill_digests),
         "limits": {
             "agent_timeout": config.timeout,
             "task_agent_timeout": plan.task.agent_timeout,
@@ -119,13 +118,6 @@ def _scenes(plan: Plan) -> list[dict[str, Any]] | None:
         }
         for scene in plan.scenes
     ]
-
-
-def _skills(plan: Plan) -> dict[str, str]:
-    """Folder to digest, of those that the task does not bring itself."""
-    own = plan.task.path.resolve()
-    folders = {f.resolve() for found in (plan.skills.folders, *plan.skills.by_role.values()) for f in found}
-    return {str(folder): task_digest(folder) for folder in sorted(folders) if not folder.is_relative_to(own)}
 
 
 def _absolute(folder: str | None) -> str | None:

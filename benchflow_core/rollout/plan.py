@@ -79,6 +79,8 @@ class Plan:
     scenes: Sequence[Scene] = ()
     """As they were written; `steps` is what they come to."""
     skills: SkillPlan = field(default_factory=SkillPlan)
+    skill_digests: Mapping[str, str] = field(default_factory=dict)
+    """By folder, of those that the task does not bring itself."""
     oracles: frozenset[str] = frozenset()
     """Roles that may read the reference solution."""
     driver_params: Mapping[str, Any] = field(default_factory=dict)
@@ -139,6 +141,12 @@ class Plan:
         used += self.world.loaded() if self.world else []
         stamps = {(p.kind, p.name): p.stamp() for p in used}
         return [stamps[key] for key in sorted(stamps)]
+
+
+def _skill_digests(skills: SkillPlan, task: Task) -> dict[str, str]:
+    own = task.path.resolve()
+    folders = {f.resolve() for found in (skills.folders, *skills.by_role.values()) for f in found}
+    return {str(folder): task_digest(folder) for folder in sorted(folders) if not folder.is_relative_to(own)}
 
 
 def make_plan(
@@ -231,6 +239,7 @@ def make_plan(
         isolation=isolation,
         scenes=written,
         skills=skills,
+        skill_digests=_skill_digests(skills, task),
         oracles=oracles,
         driver_params=params,
         user=user,
