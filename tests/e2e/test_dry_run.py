@@ -18,13 +18,13 @@ def bench(bench, name):
     return run
 
 
-def left(tmp_path):
+def left(tmp_path, cache):
     """What a dry run may leave: the caches, and no job, no box, no work folder."""
     assert not (tmp_path / "jobs").exists()
-    assert not list(tmp_path.glob("cache/work/*"))
+    assert not list(cache.glob("work/*"))
 
 
-def test_a_plan_of_arms_and_trials(bench, name, examples, tmp_path):
+def test_a_plan_of_arms_and_trials(bench, name, examples, tmp_path, cache):
     agents = f"{name('oracle')},{name('nop')}"
     done = bench("eval", "create", "-t", examples, "-a", agents, "--trials", "2", "--dry-run", "--json")
     assert done.code == 0, done.err
@@ -35,12 +35,12 @@ def test_a_plan_of_arms_and_trials(bench, name, examples, tmp_path):
     assert row["roles"] == [{"role": "agent", "agent": name("nop"), "model": None}]
     assert row["sandbox"] and row["isolation"] == "fresh" and row["digest"].startswith("sha256:")
     assert {"adapter", "sandbox", "agent", "driver", "verifier"} <= {p["kind"] for p in row["plugins"]}
-    left(tmp_path)
+    left(tmp_path, cache)
     table = bench("eval", "create", "-t", examples, "-a", agents, "--dry-run")
     assert "6 tasks" in table.out and "× 2 arms" in table.out and "Nothing was started." in table.out
 
 
-def test_everything_that_is_in_the_way_at_once(bench, name, examples, tmp_path):
+def test_everything_that_is_in_the_way_at_once(bench, name, examples, tmp_path, cache):
     shutil.copytree(examples / "hello-file", tmp_path / "tasks" / "good")
     for broken, text in {
         "gpu": "\n[environment]\ngpus = 1\n",
@@ -70,10 +70,10 @@ def test_everything_that_is_in_the_way_at_once(bench, name, examples, tmp_path):
     skipping = ["--skip-unsupported", "--allow-env", "MY_TOKEN", "--exclude", "torn", "--dry-run"]
     allowed = bench("eval", "create", "-t", "tasks", "-a", name("oracle"), *skipping, more={"MY_TOKEN": "sesame-9"})
     assert allowed.code == 0 and "host variable MY_TOKEN (1 tasks): allowed" in allowed.out, allowed.out
-    left(tmp_path)
+    left(tmp_path, cache)
 
 
-def test_a_key_that_is_refused_is_known_before_the_start(bench, examples, somebodys, local_model, tmp_path):
+def test_a_key_that_is_refused_is_known_before_the_start(bench, examples, somebodys, local_model, tmp_path, cache):
     args = ["eval", "create", "-t", examples / "hello-file", "-a", "somebodys", "-m", "openai/some-model", "--dry-run"]
     fine = bench(*args, more=somebodys)
     assert fine.code == 0 and "model openai/some-model: answers" in fine.out, fine.err
@@ -88,7 +88,7 @@ def test_a_key_that_is_refused_is_known_before_the_start(bench, examples, somebo
     keyless = {k: v for k, v in somebodys.items() if k != "OPENAI_API_KEY"}
     missing = bench(*args, "--json", more=keyless)
     assert missing.code == 1 and "OPENAI_API_KEY" in missing.json["problems"][0]
-    left(tmp_path)
+    left(tmp_path, cache)
 
 
 def test_each_model_is_asked_once_for_all_its_arms(bench, name, examples, somebodys, local_model, tmp_path):
