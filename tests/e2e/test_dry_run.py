@@ -8,6 +8,11 @@ import pytest
 
 
 @pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def bench(bench, name):
     """On the sandbox that is everywhere, whichever ranks first on this host."""
 
