@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,13 @@ async def test_memory_limit_ends_programs_not_the_box(provider: Any, start: Any)
         done = await box.exec(["python3", "-c", "x = bytearray(500_000_000)"], timeout=60)
         assert done.oom_killed and done.exit_code == -9
     assert not (await box.exec(["sh", "-c", "kill -9 $$"])).oom_killed
-    folders = box._box and box._programs and list(Path("/sys/fs/cgroup").glob("*/**/benchflow-*"))
+    await box.spawn(["sleep", "299.0417"])  # by which the host finds the box's own groups
+    pid = subprocess.run(["pgrep", "-f", "^sleep 299.0417"], capture_output=True, text=True, check=True).stdout.split()[
+        0
+    ]
+    groups = [line.rpartition("/")[2] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
+    own = next(group for group in groups if group.startswith("benchflow-"))
+    folders = list(Path("/sys/fs/cgroup").glob(f"**/{own}"))
     assert folders
     await box.stop()
     assert await eventually(lambda: not [folder for folder in folders if folder.exists()])
