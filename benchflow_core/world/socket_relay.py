@@ -60,6 +60,7 @@ def serve_here(client: socket.socket, port: int) -> None:
     _, uid, gid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     try:
         server = socket.create_connection(("127.0.0.1", port))
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server.sendall(_WHO.pack(uid, gid))
         join(client, server)
     except OSError:
@@ -69,6 +70,7 @@ def serve_here(client: socket.socket, port: int) -> None:
 def main(side: str, path: str, *more: str) -> None:
     if side == "there":
         listener = socket.socket()
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(("127.0.0.1", 0))
         work, what, info = serve_there, path, os.stat(path)
         ready = [listener.getsockname()[1], info.st_mode & 0o777, info.st_uid, info.st_gid]

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,19 @@ def _ask(
     return answer.status, answer.read()
 
 
+def kept_against_new(port: int, requests: int = 60) -> float:
+    """The median time of a request on a kept connection, as a share of one on a connection of its own."""
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(requests):
+        new = number % 2 == 0
+        began = time.perf_counter()
+        _ask(http.client.HTTPConnection("127.0.0.1", port, timeout=5) if new else kept, "GET", "/health")
+        times[new].append(time.perf_counter() - began)
+    kept.close()
+    return statistics.median(times[False]) / statistics.median(times[True])
+
+
 def load(subject: Subject, port: int, seconds: float) -> tuple[int, int, list[str]]:
     """Requests, successful writes, and what went wrong."""
     counts, errors, lock = [0, 0], [], threading.Lock()
@@ -165,6 +179,7 @@ def measure_one(subject: Subject, runs: int) -> list[Measure]:
             with serving(subject, folder) as (_, seconds, process):
                 starts.append((seconds, cpu(process)))
         with serving(subject, folder) as (port, _, process):
+            kept = kept_against_new(port)
             before, used = rows(folder, subject), cpu(process)
             began = time.monotonic()
             asked, written, errors = load(subject, port, SECONDS)
@@ -173,6 +188,7 @@ def measure_one(subject: Subject, runs: int) -> list[Measure]:
     return [
         Measure(f"{subject.name} until /health", min(starts)[0], "s", 1.0, f"best of {len(starts)}"),
         Measure(f"{subject.name} processor until /health", min(one for _, one in starts), "s", 0.6),
+        Measure(f"{subject.name} on a kept connection", kept, "x", 1.5, "of a connection per request"),
         Measure(f"{subject.name} errors", len(errors), "", 0, errors[0][:120] if errors else f"{CLIENTS} clients"),
         Measure(f"{subject.name} lost writes", abs(lost), "", 0, f"{written} written"),
         Measure(f"{subject.name} requests", asked / took, "/s", None, f"{took:.0f} s, both sides on this machine"),

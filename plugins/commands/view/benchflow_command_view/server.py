@@ -90,6 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "benchflow-view", ""
     protocol_version = "HTTP/1.1"
     timeout = 120
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         self._answer()

@@ -78,6 +78,8 @@ class _Exchange:
         self.writer = writer
         self.http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self.answering = False
+        self.head = b""
+        """Of an answer, until its first piece is known: both are one packet."""
         self.broken: int | None = None
         """The status for a body that cannot be read, e.g. a wrong chunk."""
 
@@ -128,12 +130,14 @@ class _Exchange:
     async def _send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [*message["headers"], (b"date", _now())]
-            self._write(h11.Response(status_code=message["status"], headers=headers))
+            self.head = self.http.send(h11.Response(status_code=message["status"], headers=headers)) or b""
             return
+        data, self.head = self.head, b""
         if message.get("body"):
-            self._write(h11.Data(data=message["body"]))
+            data += self.http.send(h11.Data(data=message["body"])) or b""
         if not message.get("more_body"):
-            self._write(h11.EndOfMessage())
+            data += self.http.send(h11.EndOfMessage()) or b""
+        self.writer.write(data)
         await self.writer.drain()
 
     async def _refuse(self, status: int) -> None:

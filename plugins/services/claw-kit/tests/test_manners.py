@@ -175,8 +175,14 @@ def test_many_large_bodies_at_once_do_not_fill_the_memory(tmp_path):
         assert peak < 400 and server.ask("GET", "/health")[0] == 200, f"{peak} MB"
 
 
-def test_a_wrong_chunk_is_answered(tmp_path):
+def test_an_answer_is_one_packet_and_a_wrong_chunk_is_answered(tmp_path):
+    """In two, the second one waits on a kept connection for a client that is slow to confirm the first."""
     with running("benchflow_service_claw_gmail.cli", tmp_path / "g.db") as server:
+        with socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1])), 10) as line:
+            for _ in range(3):
+                line.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                head, _, body = line.recv(65536).partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200 ") and b'"ok"' in body
         with socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1])), 10) as line:
             head = b"POST /gmail/v1/users/me/labels HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
             line.sendall(head)

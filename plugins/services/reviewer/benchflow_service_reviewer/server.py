@@ -73,6 +73,7 @@ async def serve(context: HostServiceContext) -> AsyncIterator[HostEndpoint]:
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = build_server(reviewer).streamable_http_app(transport_security=security)
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     port = listener.getsockname()[1]
     config = uvicorn.Config(
         app, log_config=None, log_level=logging.CRITICAL, lifespan="on", timeout_graceful_shutdown=1, access_log=False

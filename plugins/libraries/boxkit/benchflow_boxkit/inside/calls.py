@@ -266,6 +266,7 @@ class Calls:
 
     def do_listen(self, number: int, message: wire.Message) -> wire.Message:
         listener = socket.create_server(("127.0.0.1", message["port"]), backlog=256)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what it accepts inherits it
         listener.setblocking(False)
         port = listener.getsockname()[1]
 
@@ -289,6 +290,7 @@ class Calls:
                 failure = failure or error
                 continue
             connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             pumps.connect(self.loop, number, connection)
             return
         raise failure or OSError(errno.ECONNREFUSED, "connection refused")

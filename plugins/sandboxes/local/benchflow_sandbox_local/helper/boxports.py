@@ -90,6 +90,7 @@ def _connect(family: int, host: str, port: int) -> int:
     try:
         sock.settimeout(_DIAL_SECONDS)
         sock.connect((host, port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # pieces go as they come
     except OSError:
         sock.close()
         raise
