@@ -9,12 +9,13 @@ from pathlib import Path
 
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.verify import texts
+from benchflow_core.verify.asked import asked
 from benchflow_core.verify.boxes import Ready
 from benchflow_core.verify.capture import Captured
 from benchflow_core.verify.contents import put_text, read_bytes, read_text
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.gitconfig import harmless_git_config
-from benchflow_core.verify.ground import ACCOUNTS, name_of
+from benchflow_core.verify.ground import ACCOUNTS, name_of, parent_of
 from benchflow_core.verify.guards import Knowledge, concerns_perl, concerns_python, guard_line, lay_out
 from benchflow_core.verify.logins import without_power
 from benchflow_core.verify.ready import escaped, find_places, make_ready, relink
@@ -133,7 +134,7 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], 
     guarded = perl or concerns_python(plan.agents) or bool(found.editable)
     if not (guarded or plan.env or git):
         return []
-    folder = f"/tmp/.benchflow-{secrets.token_hex(8)}"
+    folder = f"{parent_of(state.ground.logs).rstrip('/')}/.benchflow-{secrets.token_hex(8)}"
     names = {path: f"{number}-{name_of(path)}" for number, path in enumerate(images)}
     copies = {name: images[path] for path, name in names.items()}
     env = {name: value.format(folder=folder) for name, value in plan.env.items()}
@@ -144,7 +145,8 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], 
     knowledge = None
     if guarded:
         configs = {path: f"{folder}/{name}" for path, name in names.items()}
-        knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable)
+        wanted = [change.path for change in plan.agents if change.type == "file" and asked(change, state.ground)]
+        knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable, wanted)
         env["PYTHONPATH"] = folder
         if perl:  # PERL5LIB may be set anew by the tests
             env["PERL5OPT"] = f"-I{folder} -MBenchflowGuard {ready.env.get('PERL5OPT', '')}".rstrip()

@@ -39,6 +39,12 @@ _MADE_UP = re.compile(
 _PATH = re.compile(r"\bPATH=([^\s;&|]+)")
 _LIBRARY_PATH = re.compile(r"\bLD_LIBRARY_PATH=([^\s;&|]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_BRINGS: Final = {
+    **dict.fromkeys(("node", "npm", "npx"), ("node", "nodejs", "nodesource", "nvm")),
+    **dict.fromkeys(("pip", "pip3"), ("get-pip", "python3-pip", "ensurepip")),
+    "uvx": ("uv",),
+}
+"""Command to what an author writes who gets it."""
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 """What pytest brings along: whoever installs pytest means these too."""
 
@@ -73,10 +79,10 @@ class AuthorText:
 
     def instruction_says(self, *phrases: str) -> bool:
         """What the agent was asked for, other than what the tests happen to use."""
-        return any(phrase in self._asked for phrase in phrases)
+        return any(phrase in self.instruction for phrase in phrases)
 
     def instruction_names(self, word: str) -> bool:
-        return _word(word, self._asked)
+        return _word(word, self.instruction)
 
     @cached_property
     def installs(self) -> frozenset[str]:
@@ -153,13 +159,20 @@ class AuthorText:
 
     def means_server(self, *names: str) -> bool:
         """Does the instruction name one of these, or a test that starts no server itself?"""
-        if any(name.lower() in self._asked for name in names):
+        if any(name.lower() in self.instruction for name in names):
             return True
         return any(name.lower() in self._tests for name in names) and _BACKGROUND.search(self._tests) is None
 
     def tests_install(self, command: str) -> bool:
         """Does a test install a package of this name with the distribution's package manager?"""
         return any(_word(command, match[1]) for match in _SYSTEM_INSTALL.finditer(self._tests))
+
+    def tests_bring(self, command: str) -> bool:
+        """Do the tests get this command from anywhere: a package, an installer's address, or a tool that brings it?"""
+        if command.rstrip("3") in self.installs or self.tests_install(command):
+            return True
+        by = "|".join(map(re.escape, (*_BRINGS.get(command, ()), command)))
+        return re.search(rf"https?://\S*(?:{by})|\b(?:install|setup|ensure)\b[^\n;&|]*(?<![\w.-])(?:{by})(?![\w-])", self._tests) is not None
 
     @cached_property
     def first_line(self) -> str:
@@ -182,10 +195,11 @@ class AuthorText:
 
     @cached_property
     def _all(self) -> str:
-        return f"{self._asked}\n{self._tests}"
+        return f"{self.instruction}\n{self._tests}"
 
     @cached_property
-    def _asked(self) -> str:
+    def instruction(self) -> str:
+        """In lower case."""
         return self._instruction.lower()
 
 

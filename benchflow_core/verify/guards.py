@@ -34,6 +34,8 @@ class Knowledge:
     configs: Mapping[str, str] = field(default_factory=dict)
     """A configuration file's path to a copy of the image's version."""
     editable: Mapping[str, str] = field(default_factory=dict)
+    asked: Sequence[str] = ()
+    """Of the agent's modules and configuration, what the instruction asks for."""
 
     def lines(self) -> Iterator[str]:
         """One thing per line, so that the guard can read it without importing anything."""
@@ -48,6 +50,7 @@ class Knowledge:
         yield from (_line("c", *pair) for pair in self.configs.items())
         yield from (_line("e", *pair) for pair in self.editable.items())
         yield from (_line("p", entry) for entry in self.python_path)
+        yield from (_line("a", path) for path in self.asked)
 
 
 def _line(kind: str, *fields: str) -> str:

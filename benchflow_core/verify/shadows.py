@@ -143,7 +143,7 @@ def brought_by_tests(change: Change, ground: Ground) -> bool:
     if parent_of(change.path) in DISTRIBUTION:
         looked_at = author.says("dpkg", "apt list", "apt-cache", "rpm -q", "apk info", "apk list")
         return author.tests_install(name) and not looked_at
-    return author.tests_use(name)
+    return author.tests_use(name) and author.tests_bring(name)
 
 
 def hides_own_makefile(change: Change, ground: Ground) -> bool:

@@ -343,7 +343,11 @@ def test_names_that_cannot_be_ordered_are_not_asked_about(ground: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "test", "instruction", "reverted"),
     [
-        ("/usr/local/bin/curl", "curl -s x", "Do it.", True),
+        ("/usr/local/bin/curl", "curl -s x", "Do it.", False),
+        ("/usr/local/bin/curl", "command -v curl || apt-get install -y curl; curl -s x", "Do it.", True),
+        ("/usr/local/bin/uvx", "curl -LsSf https://astral.sh/uv/install.sh | sh; uvx pytest", "Do it.", True),
+        ("/usr/local/bin/node", "node /app/main.js", "Do it.", False),
+        ("/usr/local/bin/node", "nvm install 20; node /app/main.js", "Do it.", True),
         ("/usr/local/bin/curl", "curl -s x", "Install curl.", False),
         ("/usr/local/bin/curl", "wget x", "Do it.", False),
         ("/usr/local/bin/greet", "greet", "Do it.", False),
