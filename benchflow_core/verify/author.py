@@ -11,6 +11,7 @@ from typing import Final
 __all__ = ["AuthorText"]
 
 _FILES: Final = 400
+_STATEMENT: Final = 2000
 _FILE_BYTES: Final = 512 * 1024
 _INSTALL = re.compile(r"\b(?:(?:pip[0-9.]*|pipx|uv\s+pip|uv\s+tool)\s+install|(?:uv|poetry|pdm)\s+add)\b([^\n;&|]*)")
 _WITH = re.compile(r"\s(?:--with|-w|--from)[\s=]+(\S+)")
@@ -21,6 +22,11 @@ _BACKGROUND = re.compile(
     r"|\bservice\s+\S+\s+(?:re)?start\b|\bsystemctl\s+(?:re)?start\b",
     re.MULTILINE,
 )
+_ANY_PORT = re.compile(
+    r"\A(?!.*(?<![\d.])\d{4,5}(?![\d.])).*(?:&\s*(?:$|[)}]|\w)|\bnohup\b|\bstart\b|serv|daemon|mock|\bapp|api|listen)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A server whose port is not told where it is started."""
 _SYSTEM_INSTALL = re.compile(r"\b(?:apt-get|apt|apk|yum|dnf|microdnf|zypper)\s[^\n;&|]*(?:install|add)\b([^\n;&|]*)")
 _SOURCE = re.compile(r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:source|\.)[ \t]+([^\s;&|)]+)", re.MULTILINE)
 _LOGIN = re.compile(r"\b(?:bash|sh|zsh|ksh)\s+(?:-\w+\s+)*-\w*[li]|--login\b|\bsu\s+(?:-\s|-l\b|--login)|\bsudo\s+-i")
@@ -40,9 +46,9 @@ _PATH = re.compile(r"\bPATH=([^\s;&|]+)")
 _LIBRARY_PATH = re.compile(r"\bLD_LIBRARY_PATH=([^\s;&|]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _BRINGS: Final = {
-    **dict.fromkeys(("node", "npm", "npx"), ("node", "nodejs", "nodesource", "nvm")),
+    **dict.fromkeys(("node", "npm", "npx"), ("nodejs", "nodesource", "nvm install", "nvm use")),
     **dict.fromkeys(("pip", "pip3"), ("get-pip", "python3-pip", "ensurepip")),
-    "uvx": ("uv",),
+    **dict.fromkeys(("uv", "uvx"), ("astral.sh", "install uv")),
 }
 """Command to what an author writes who gets it."""
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
@@ -155,7 +161,22 @@ class AuthorText:
         named = re.compile(rf"(?<!\d){port}(?!\d)")
         if not named.search(self._tests) or named.search(self._instruction):
             return False
-        return _BACKGROUND.search(self._tests) is not None
+        called = {found[1] for found in re.finditer(rf"\b([a-z_]\w*)[\"']?\s*[:=]+\s*[\"']?{port}(?!\d)", self._tests)}
+        words = re.compile("|".join([named.pattern, *(rf"\b{word}\b" for word in sorted(called))]))
+        return any(words.search(one) or _ANY_PORT.search(one) for one in self._serving)
+
+    @cached_property
+    def _serving(self) -> list[str]:
+        """The lines of the tests that start something in the background, or a server; with all of its arguments."""
+        text, found = self._tests, []
+        for match in _BACKGROUND.finditer(text):
+            start, end = text.rfind("\n", 0, match.start()) + 1, match.end()
+            depth = text.count("(", match.start(), end) - text.count(")", match.start(), end)
+            while end < len(text) and (depth > 0 or text[end] != "\n") and end - start < _STATEMENT:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                end += 1
+            found.append(text[start:end])
+        return found
 
     def means_server(self, *names: str) -> bool:
         """Does the instruction name one of these, or a test that starts no server itself?"""
@@ -171,8 +192,10 @@ class AuthorText:
         """Do the tests get this command from anywhere: a package, an installer's address, or a tool that brings it?"""
         if command.rstrip("3") in self.installs or self.tests_install(command):
             return True
-        by = "|".join(map(re.escape, (*_BRINGS.get(command, ()), command)))
-        return re.search(rf"https?://\S*(?:{by})|\b(?:install|setup|ensure)\b[^\n;&|]*(?<![\w.-])(?:{by})(?![\w-])", self._tests) is not None
+        if any(phrase in self._tests for phrase in _BRINGS.get(command, ())):
+            return True
+        got = rf"(?:https?://\S*|\binstall\b[^\n;&|]*(?<![\w.-])){re.escape(command)}(?![\w-])"
+        return re.search(got, self._tests) is not None
 
     @cached_property
     def first_line(self) -> str:
