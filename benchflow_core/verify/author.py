@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from benchflow_core.verify.searchpath import put_on, stood_in
+
 __all__ = ["AuthorText"]
 
 _FILES: Final = 400
@@ -42,8 +44,7 @@ _MADE_UP = re.compile(
     r"with_suffix|reward[\"']?\s*\.?[\"']?\s*[{$%*+]|reward-?_?kit"
     r"|\b(?:uvx|npx|pipx\s+run|uv\s+tool\s+run)(?:\s+--?[\w-]+(?:[= ][^\s-]\S*)?)*+\s+(?!pytest)[a-z@]"
 )
-_PATH = re.compile(r"\bPATH=([^\s;&|]+)")
-_LIBRARY_PATH = re.compile(r"\bLD_LIBRARY_PATH=([^\s;&|]+)")
+_EVERYTHING = re.compile(r"^[^#\n]*\w[^#\n]*\s\*(?:\.\w+)?(?=\s|$|[;&|)])", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _BRINGS: Final = {
     **dict.fromkeys(("node", "npm", "npx"), ("nodejs", "nodesource", "nvm install", "nvm use")),
@@ -115,12 +116,21 @@ class AuthorText:
     @cached_property
     def path_folders(self) -> tuple[str, ...]:
         """Folders that the tests put on PATH; `~` is the verifier's home."""
-        return _folders(_PATH, self._written)
+        return put_on("PATH", self._written)
 
     @cached_property
     def library_folders(self) -> tuple[str, ...]:
         """Folders in which the tests let the loader look first."""
-        return _folders(_LIBRARY_PATH, self._written)
+        return put_on("LD_LIBRARY_PATH", self._written)
+
+    @cached_property
+    def stood_in(self) -> tuple[str, ...]:
+        return stood_in(self._written)
+
+    @property
+    def leaves_names_open(self) -> bool:
+        """Do the tests hand every name of a folder to a program, which may take one for an option?"""
+        return _EVERYTHING.search(self._written) is not None
 
     @cached_property
     def starts_login_shells(self) -> bool:
@@ -224,12 +234,6 @@ class AuthorText:
     def instruction(self) -> str:
         """In lower case."""
         return self._instruction.lower()
-
-
-def _folders(variable: re.Pattern[str], text: str) -> tuple[str, ...]:
-    words = (word for match in variable.finditer(text) for word in re.sub(r"[\"']", "", match[1]).split(":"))
-    places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
-    return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
 
 
 def normal(name: str) -> str:

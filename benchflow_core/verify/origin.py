@@ -223,6 +223,8 @@ class _Rules:
             plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
         elif self._made_by_tests(change):
             plan.undo(change, "own-install", "the tests make this environment themselves")
+        elif self._is_option(change):
+            plan.undo(change, "tool-config", "a program to which the tests hand all names would take it for an option")
         elif hides_own_makefile(change, self.ground):
             plan.undo(change, "tool-config", "make would read it in place of the file that the tests bring")
         elif hides_from_bare_python(change, self.ground):
@@ -312,6 +314,10 @@ class _Rules:
         author = self.ground.author
         places = (place.replace("~", self.ground.home, 1) for place in author.environments)
         return any(under(change.path, place) and not author.instruction_says(place.lower()) for place in places)
+
+    def _is_option(self, change: Change) -> bool:
+        name, author = name_of(change.path), self.ground.author
+        return change.kind == "added" and name[0] == "-" and author.leaves_names_open and not author.says(name)
 
     def _in_image_folder(self, path: str) -> bool:
         if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):

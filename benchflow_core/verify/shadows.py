@@ -90,7 +90,7 @@ def may_shadow_library(change: Change, ground: Ground, added_folders: Collection
     folder = parent_of(change.path)
     if change.kind != "added" or change.type == "dir" or not _LIBRARY.match(name_of(change.path)):
         return False
-    if folder in ground.author.library_folders and not ground.author.instruction_says(folder.lower()):
+    if folder in ground.library_folders and not ground.author.instruction_says(folder.lower()):
         return True
     if folder in ground.library_path or _PREFERRED in change.path or _COMPILER_LIBRARIES.match(change.path):
         return True

@@ -92,7 +92,7 @@ _STEERS: Final = (
     ),
     Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), used=_SSH, asked=("ssh",)),
     Steer("php", ("/etc/php*", "/usr/local/etc/php*"), ("php.ini",), asked=("php",)),
-    Steer("vim", ("~/.vim/*", "~/.config/nvim/*", "/etc/vim/*"), (), asked=("vim",)),
+    Steer("vim", ("~/.vim/*", "~/.config/nvim/*", "/etc/vim/*", "/usr/share/vim/*"), (), asked=("vim",)),
     Steer("gdb", ("/usr/share/gdb/auto-load/*", "/etc/gdb/*"), (), asked=("gdb",)),
     Steer(
         "emacs",
@@ -173,6 +173,12 @@ _STEERS: Final = (
         asked=("timezone", "time zone", "time-zone", "tz", "utc", "local time", "clock"),
     ),
     Steer("types of files", ("/etc/mime.types", "/etc/*/mime.types", "/etc/mailcap", "~/.mime.types", "~/.mailcap"), ("mime.types", "mailcap")),
+    Steer(
+        "names of services and hosts",
+        ("/etc/services", "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethers", "/etc/netgroup"),
+        ("getent",),
+        asked=("services", "protocols", "networks", "service name", "named port"),
+    ),
     Steer("name lookups", ("/etc/nsswitch.conf",), ("nsswitch", "name service")),
     Steer(
         "logins",

@@ -79,7 +79,6 @@ STAYS = [
     ("/etc/ssh/sshd_config", "modified", 0o644),
     ("/etc/nginx/nginx.conf", "deleted", 0),
     ("/etc/init.d/app", "modified", 0o755),
-    ("/usr/share/nginx/html/index.html", "modified", 0o644),
     ("/usr/share/doc/x/README", "deleted", 0),
     ("/usr/local/etc/app.conf", "modified", 0o644),
     ("/usr/lib/systemd/system/app.service", "modified", 0o644),
