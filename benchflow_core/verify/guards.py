@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -23,6 +24,8 @@ _FILES: Final = {
 }
 _PERL: Final = (".pm", ".pl")
 _PYTHON: Final = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg", ".toml", ".ini", ".cfg", ".pth")
+_DOCTEST = re.compile(r"/test[^/]*\.(?:txt|rst)$")
+"""pytest runs the examples in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,8 @@ def _line(kind: str, *fields: str) -> str:
 
 def concerns_python(agents: Sequence[Change]) -> bool:
     """Is there anything among the agent's files that an interpreter or its test runner could take up?"""
-    return any(c.type == "link" or (c.type != "dir" and c.path.endswith(_PYTHON)) for c in agents)
+    files = (c for c in agents if c.type != "dir")
+    return any(c.type == "link" or c.path.endswith(_PYTHON) or _DOCTEST.search(c.path) for c in files)
 
 
 def concerns_perl(agents: Sequence[Change]) -> bool:

@@ -96,7 +96,7 @@ def _own_tests_alone(origin: "object") -> "object":
 
     def ignored(path):
         name = os.path.basename(path)
-        if not name.endswith(".py") or "test" not in name or os.path.isdir(path) or not origin.agents(path):
+        if (name.endswith(".py") and "test" not in name) or os.path.isdir(path) or not origin.agents(path):
             return None
         for folder in _named():
             if os.path.isdir(folder) and path.startswith(folder.rstrip("/") + "/"):
