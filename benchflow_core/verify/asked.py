@@ -18,11 +18,24 @@ _VERB: Final = (
     r"(?:fix|repair|correct|patch|modif(?:y|ies)|edit|change|rewrite|replace|updat|upgrad|downgrad|bump|pin|(?:re|un)?install"
     r"|remov|delet|purg|wrap|overrid|debug|port|extend|improve|harden|convert|bug|error|problem|issue|broken)\w*"
 )
+_THING: Final = (
+    r"(?:packages?|librar(?:y|ies)|modules?|programs?|commands?|scripts?|tools?|binar(?:y|ies)|utilit(?:y|ies)|dependenc(?:y|ies)"
+    r"|versions?\s+of)"
+)
+_BY_NAME: Final = (
+    r"(?:(?:(?:re|un)?install|upgrad|downgrad|purg|bump)\w*\s+(?:(?:the|all|latest|newest)\s+|[\w.=<>~-]+(?:,|,?\s+and)?\s+){0,5}?[`\"']?NAME"
+    r"|(?:remov|delet|updat|pin)\w*\s+[`\"']?NAME"
+    rf"|VERB\s+(?:[\w'-]+\s+){{0,4}}?{_THING}\s+(?:called\s+|named\s+)?[`\"']?NAME"
+    rf"|VERB\s+(?:the\s+)?(?:\w+\s+){{0,2}}?[`\"']?NAME[`\"']?\s+(?:program|command|script|tool|binary|utility|package|library))(?![\w/-]|\.\w)"
+).replace("VERB", _VERB)
+"""A bare name is a word like any other, unless the verb is one for programs, or it says what kind of thing it is."""
 _STOPS: Final = (
     "so that until using use uses with via by which when if run runs running call calls calling execute executes invoke"
     " pass passes check checks checked checking test tests tested verify verified verifies like from"
 )
-_USED = re.compile(r"\b(?:run|us(?:e|es|ing)|with|via|call(?:s|ing)?|execut(?:e|es|ing)|invok(?:e|es|ing)|by|like)\s+(?:the\s+)?\W*$")
+_USED = re.compile(
+    r"\b(?:run|us(?:e|es|ing)|with|via|call(?:s|ing)?|execut(?:e|es|ing)|invok(?:e|es|ing)|by|like)\s+(?:the\s+)?\W*$"
+)
 _STATE = re.compile(
     r"[^\w.;]*\s+(?:(?:which|that|currently|always|often)\s+)*(?:fails|crashes|does(?:\s+not|n't)\s+work"
     r"|(?:is|are|has|have|contains?|seems?)\s+(?:\w+\s+){0,3}?(?:broken|buggy|wrong|outdated|vulnerable|bugs?)"
@@ -74,7 +87,7 @@ def _names_of(path: str) -> list[str]:
     package = package_of(path)
     if package is None:
         name = name_of(path)
-        return [path, *([name] if len(name) > 2 and name not in _RUNNERS else [])]
+        return [path, *([] if len(name) < 3 or name.startswith(_RUNNERS) else [name])]
     name = re.sub(r"\.py$|-[^-]+\.(?:dist|egg)-info$", "", package[1])
     plain = re.sub(r"[-_.]+", "-", name).lower()
     if plain.startswith(_RUNNERS):
@@ -84,7 +97,22 @@ def _names_of(path: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _asked(name: str, instruction: str) -> bool:
-    return any(_wanted_before(instruction[:at]) or _STATE.match(instruction[end:]) for at, end in _spans(name, instruction))
+    if "/" not in name:
+        return name in instruction and _asked_by_name(name, instruction)
+    spans = _spans(name, instruction)
+    return any(_wanted_before(instruction[:at]) or _STATE.match(instruction[end:]) for at, end in spans)
+
+
+def _asked_by_name(name: str, instruction: str) -> bool:
+    said = re.search(rf"{_THING}\s+[`\"']?{re.escape(name.lower())}(?![\w/-]|\.\w)", instruction)
+    if said and _STATE.match(instruction[said.end() :]):
+        return True
+    for found in re.finditer(rf"\b{_BY_NAME.replace('NAME', re.escape(name.lower()))}", instruction):
+        before = re.findall(r"[\w']+", instruction[max(0, found.start() - 30) : found.start()])[-3:]
+        words = re.findall(r"[\w']+", found[0])
+        if not any(map(_NOT.search, before)) and not any(word in _STOPS.split() for word in words):
+            return True
+    return False
 
 
 def _wanted_before(text: str) -> bool:

@@ -50,6 +50,11 @@ class _Entry:
         found = _PLAIN_PATH.fullmatch(self.value or "")
         return found[1] if found and re.fullmatch(r"include(?:if)?\..*path", self.name) else None
 
+    def pointed(self, copies: Mapping[str, str]) -> _Entry:
+        """With the copy of what it takes in, where there is one."""
+        path = self.includes()
+        return replace(self, value=f" {copies[path]}") if path in copies and path else self
+
     def meant(self, says: Callable[..., bool]) -> bool:
         """Does the task's author speak of it?"""
         section, _, last = self.name.partition(".")[0], "", self.name.rpartition(".")[2]
@@ -71,9 +76,9 @@ def harmless_git_config(
     """
     copies = instead or {}
     entries = list(_entries(text.replace("\r\n", "\n").removeprefix("\ufeff")))
-    entries = [replace(e, value=f" {copies[path]}") if (path := e.includes()) in copies else e for e in entries]
-    harmless = copies.values()
-    left_out = [e for e in entries if e.powerful() and e.includes() not in harmless and not e.meant(says)]
+    entries = [entry.pointed(copies) for entry in entries]
+    kept = tuple(copies.values())
+    left_out = [e for e in entries if e.powerful() and e.includes() not in kept and not e.meant(says)]
     if not left_out and not copies:
         return text, []
     lines, header = [], ""

@@ -58,7 +58,11 @@ _STEERS = re.compile(
 )
 """The same, but tests that name one mean to see it."""
 _OURS: Final = tuple("PATH HOME USER LOGNAME SHELL SHLVL PWD OLDPWD _ IFS ENV BASH_ENV LD_PRELOAD".split())  # noqa: SIM905
-_BY_OTHER_WORDS: Final = {"TZ": ("timezone", "time zone"), "LANG": ("locale", "language"), "LC_ALL": ("locale", "language")}
+_BY_OTHER_WORDS: Final = {
+    "TZ": ("timezone", "time zone"),
+    "LANG": ("locale", "language"),
+    "LC_ALL": ("locale", "language"),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,7 +286,9 @@ class _Rules:
         if change.type != "file" or change.kind == "deleted":
             return
         author = self.ground.author
-        if change.mode & 0o6000 and (author.instruction_says(*_MEANS_RIGHTS) or author.instruction_names(name_of(path))):
+        if change.mode & 0o6000 and (
+            author.instruction_says(*_MEANS_RIGHTS) or author.instruction_names(name_of(path))
+        ):
             plan.findings.append(Finding("setuid", path, "kept", "the instruction speaks of it"))
             return
         if change.mode & 0o111 and not author.says("setcap", "getcap", "cap_", "capabilit"):

@@ -27,7 +27,9 @@ _SETTINGS = re.compile(
     r"(?:[._-]?(?:rc|init|profile|config))?(?:\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|[cm]?js|py|rc|xml|lua|d))*$"
 )
 """What the name of a program has behind it in the name of its settings."""
-_IN_A_FOLDER = re.compile(r"(?:^|[._-])(?:rc|init|profile|config|settings)(?:$|[._-])|rc$|\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|xml)$")
+_IN_A_FOLDER = re.compile(
+    r"(?:^|[._-])(?:rc|init|profile|config|settings)(?:$|[._-])|rc$|\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|xml)$"
+)
 """Settings in a folder of the home that is called after a program."""
 _APART: Final = tuple(".git .ssh .env .npmrc git systemd".split())  # noqa: SIM905  a plugin has one of these names
 """Judged elsewhere, or no settings of one program."""
@@ -172,7 +174,11 @@ _STEERS: Final = (
         ("localtime", "/etc/timezone", "timedatectl", "tzdata"),
         asked=("timezone", "time zone", "time-zone", "tz", "utc", "local time", "clock"),
     ),
-    Steer("types of files", ("/etc/mime.types", "/etc/*/mime.types", "/etc/mailcap", "~/.mime.types", "~/.mailcap"), ("mime.types", "mailcap")),
+    Steer(
+        "types of files",
+        ("/etc/mime.types", "/etc/*/mime.types", "/etc/mailcap", "~/.mime.types", "~/.mailcap"),
+        ("mime.types", "mailcap"),
+    ),
     Steer(
         "names of services and hosts",
         ("/etc/services", "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethers", "/etc/netgroup"),

@@ -160,7 +160,7 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         if not request.spec.needs_box:
             return RewardFiles({}, exit_code)
         if ready.before is not None and (left := set(await ready.box.processes()) - ready.before):
-            why = f"{len(left)} processes outlived the tests that ran programs of the agent's: one may have written the reward"
+            why = f"{len(left)} processes outlived tests that run programs of the agent's: one may have written it"
             ready.findings.append(Finding("left-running", "/proc", "noted", why))
         if ready.kill:
             await ready.box.kill_all(service=settings.service)

@@ -10,9 +10,14 @@ import os
 import sys
 import types
 
-
-_HARMLESS = ("pythonpath", "markers", "asyncio_mode", "anyio_mode", "django_settings_module") + tuple(
-    "asyncio_default_%s_loop_scope" % what for what in ("fixture", "test")
+_HARMLESS = (
+    "pythonpath",
+    "markers",
+    "anyio_mode",
+    "asyncio_mode",
+    "asyncio_default_fixture_loop_scope",
+    "asyncio_default_test_loop_scope",
+    "django_settings_module",
 )
 """What a project says about itself: where its modules are, not which tests run or how."""
 
