@@ -15,8 +15,8 @@ from benchflow_core.verify.programs import package_of
 __all__ = ["asked", "asks_to_change"]
 
 _VERB: Final = (
-    r"(?:fix|repair|correct|patch|modif(?:y|ies)|edit|change|rewrite|replace|updat|upgrad|downgrad|bump|pin|(?:re|un)?install"
-    r"|remov|delet|purg|wrap|overrid|debug|port|extend|improve|harden|convert|bug|error|problem|issue|broken)\w*"
+    r"(?:fix|repair|correct|patch|modif(?:y|ies)|edit|chang|rewrit|replac|updat|upgrad|downgrad|bump|pin|(?:re|un)?install"
+    r"|remov|delet|purg|wrap|overrid|debug|port|extend|improv|harden|convert|bug|error|problem|issue|broken)\w*"
 )
 _THING: Final = (
     r"(?:packages?|librar(?:y|ies)|modules?|programs?|commands?|scripts?|tools?|binar(?:y|ies)|utilit(?:y|ies)|dependenc(?:y|ies)"
@@ -120,7 +120,7 @@ def _wanted_before(text: str) -> bool:
     sentence = re.split(r"[.!?](?:\s|$)|\n\s*\n|;", text[-_NEAR:])[-1]
     words = re.findall(r"[\w'./-]+", sentence)
     for place, word in reversed(list(enumerate(words))[-8:]):
-        if word in _STOPS.split():
+        if word in _STOPS.split() or _NOT.search(word):
             return False
         if re.fullmatch(_VERB, word):
             return not any(_NOT.search(before) for before in words[max(0, place - 3) : place])
