@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.verify import texts
+from benchflow_core.verify.asked import asked
 from benchflow_core.verify.boxes import Ready
 from benchflow_core.verify.capture import Captured
 from benchflow_core.verify.contents import put_text, read_bytes, read_text
 from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.gitconfig import harmless_git_config
-from benchflow_core.verify.ground import ACCOUNTS, name_of
+from benchflow_core.verify.gitconfig import harmless_git_config, included_files
+from benchflow_core.verify.ground import ACCOUNTS, name_of, parent_of
 from benchflow_core.verify.guards import Knowledge, concerns_perl, concerns_python, guard_line, lay_out
 from benchflow_core.verify.logins import without_power
 from benchflow_core.verify.ready import escaped, find_places, make_ready, relink
@@ -22,6 +25,8 @@ from benchflow_core.verify.repositories import SYSTEM_CONFIG, user_configs
 from benchflow_core.verify.shadows import LIBRARY_FOLDERS, shadowing
 
 __all__ = ["arrange"]
+
+_MOST_INCLUDED: Final = 20
 
 
 async def arrange(state: Captured, ready: Ready, *, network: bool) -> None:
@@ -31,9 +36,11 @@ async def arrange(state: Captured, ready: Ready, *, network: bool) -> None:
     orders = [f"{what} {escaped(path)}" for what, paths in kinds for path in paths]
     orders += [f"remove {escaped(path)}" for path in await _shadowing(state, box, ready.findings)]
     await _write_back(state, box, ready.findings, network=network)
-    git = await _git_configs(state, box, ready.findings, orders)
+    folder = f"{parent_of(state.ground.logs).rstrip('/')}/.benchflow-{secrets.token_hex(8)}"
+    copies: dict[str, str] = {}
+    git = await _git_configs(state, ready, orders, folder, copies)
     images = await _image_configs(state, box)
-    orders += await _our_folder(state, ready, images, git)
+    orders += await _our_folder(state, ready, images, git, folder, copies)
     await make_ready(box, (state.ground.logs,), ready.workdir, orders)
     if plan.relink:
         ready.findings += await relink(box, {change.path for change in plan.agents})
@@ -93,21 +100,33 @@ async def _write_back(state: Captured, box: Sandbox, findings: list[Finding], *,
             await box.upload(source, path)
 
 
-async def _git_configs(state: Captured, box: Sandbox, findings: list[Finding], orders: list[str]) -> dict[str, str]:
+async def _git_configs(
+    state: Captured, ready: Ready, orders: list[str], folder: str, copies: dict[str, str]
+) -> dict[str, str]:
     """Without the keys that have power; read where no process of the agent's can change them meanwhile.
 
-    Returns those that git is told to read elsewhere.
+    Returns those that git is told to read elsewhere. What they take in is copied to our folder, without power, too.
     """
-    elsewhere: dict[str, str] = {}
+    box, findings, elsewhere = ready.box, ready.findings, dict[str, str]()
     for path in state.plan.git_configs:
         config = await read_text(box, path)
         if config is None:
             orders.append(f"remove {escaped(path)}")
             findings.append(Finding("git-config", path, "set-aside", "there is too much of it to be read"))
             continue
-        text, left_out = harmless_git_config(config, state.ground.author.says)
-        if not left_out:
+        instead: dict[str, str] = {}
+        for name in included_files(config)[:_MOST_INCLUDED]:
+            place = re.sub(r"^~(?=/)", state.ground.home, name)
+            more = await read_text(box, place if place.startswith("/") else f"{parent_of(path)}/{place}")
+            if more is not None:
+                copy = f"git-included-{len(copies)}"
+                copies[copy], _ = harmless_git_config(more, state.ground.author.says)
+                instead[name] = f"{folder}/{copy}"
+        text, left_out = harmless_git_config(config, state.ground.author.says, instead)
+        if not left_out and not instead:
             continue
+        if not left_out:
+            left_out = ["include"]
         why = f"{', '.join(sorted(set(left_out)))} would run programs or lead elsewhere in the verifier's git"
         findings.append(Finding("git-config", path, "disarmed", why))
         if path in _steered(state):
@@ -126,16 +145,22 @@ async def _image_configs(state: Captured, box: Sandbox) -> dict[str, str]:
     return images
 
 
-async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], git: Mapping[str, str]) -> list[str]:
+async def _our_folder(
+    state: Captured,
+    ready: Ready,
+    images: Mapping[str, str],
+    git: Mapping[str, str],
+    folder: str,
+    copies: dict[str, str],
+) -> list[str]:
     """Upload what the verifier's tools read in place of the agent's configuration; returns what is left to do there."""
     plan, found = state.plan, state.texts
     perl = concerns_perl(plan.agents)
     guarded = perl or concerns_python(plan.agents) or bool(found.editable)
-    if not (guarded or plan.env or git):
+    if not (guarded or plan.env or git or copies):
         return []
-    folder = f"/tmp/.benchflow-{secrets.token_hex(8)}"
     names = {path: f"{number}-{name_of(path)}" for number, path in enumerate(images)}
-    copies = {name: images[path] for path, name in names.items()}
+    copies |= {name: images[path] for path, name in names.items()}
     env = {name: value.format(folder=folder) for name, value in plan.env.items()}
     for variable, paths in (("SYSTEM", {SYSTEM_CONFIG}), ("GLOBAL", git.keys() - {SYSTEM_CONFIG})):
         if found_here := sorted(paths & git.keys()):
@@ -144,7 +169,8 @@ async def _our_folder(state: Captured, ready: Ready, images: Mapping[str, str], 
     knowledge = None
     if guarded:
         configs = {path: f"{folder}/{name}" for path, name in names.items()}
-        knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable)
+        wanted = [change.path for change in plan.agents if change.type == "file" and asked(change, state.ground)]
+        knowledge = Knowledge(plan.agents, state.ground.python_path, configs, found.editable, wanted)
         env["PYTHONPATH"] = folder
         if perl:  # PERL5LIB may be set anew by the tests
             env["PERL5OPT"] = f"-I{folder} -MBenchflowGuard {ready.env.get('PERL5OPT', '')}".rstrip()

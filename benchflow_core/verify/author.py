@@ -8,9 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from benchflow_core.verify.searchpath import put_on, stood_in
+
 __all__ = ["AuthorText"]
 
 _FILES: Final = 400
+_STATEMENT: Final = 2000
 _FILE_BYTES: Final = 512 * 1024
 _INSTALL = re.compile(r"\b(?:(?:pip[0-9.]*|pipx|uv\s+pip|uv\s+tool)\s+install|(?:uv|poetry|pdm)\s+add)\b([^\n;&|]*)")
 _WITH = re.compile(r"\s(?:--with|-w|--from)[\s=]+(\S+)")
@@ -21,6 +24,11 @@ _BACKGROUND = re.compile(
     r"|\bservice\s+\S+\s+(?:re)?start\b|\bsystemctl\s+(?:re)?start\b",
     re.MULTILINE,
 )
+_ANY_PORT = re.compile(
+    r"\A(?!.*(?<![\d.])\d{4,5}(?![\d.])).*(?:&\s*(?:$|[)}]|\w)|\bnohup\b|\bstart\b|serv|daemon|mock|\bapp|api|listen)",
+    re.DOTALL | re.MULTILINE,
+)
+"""A server whose port is not told where it is started."""
 _SYSTEM_INSTALL = re.compile(r"\b(?:apt-get|apt|apk|yum|dnf|microdnf|zypper)\s[^\n;&|]*(?:install|add)\b([^\n;&|]*)")
 _SOURCE = re.compile(r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:source|\.)[ \t]+([^\s;&|)]+)", re.MULTILINE)
 _LOGIN = re.compile(r"\b(?:bash|sh|zsh|ksh)\s+(?:-\w+\s+)*-\w*[li]|--login\b|\bsu\s+(?:-\s|-l\b|--login)|\bsudo\s+-i")
@@ -36,9 +44,14 @@ _MADE_UP = re.compile(
     r"with_suffix|reward[\"']?\s*\.?[\"']?\s*[{$%*+]|reward-?_?kit"
     r"|\b(?:uvx|npx|pipx\s+run|uv\s+tool\s+run)(?:\s+--?[\w-]+(?:[= ][^\s-]\S*)?)*+\s+(?!pytest)[a-z@]"
 )
-_PATH = re.compile(r"\bPATH=([^\s;&|]+)")
-_LIBRARY_PATH = re.compile(r"\bLD_LIBRARY_PATH=([^\s;&|]+)")
+_EVERYTHING = re.compile(r"^[^#\n]*\w[^#\n]*\s\*(?:\.\w+)?(?=\s|$|[;&|)])", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_BRINGS: Final = {
+    **dict.fromkeys(("node", "npm", "npx"), ("nodejs", "nodesource", "nvm install", "nvm use")),
+    **dict.fromkeys(("pip", "pip3"), ("get-pip", "python3-pip", "ensurepip")),
+    **dict.fromkeys(("uv", "uvx"), ("astral.sh", "install uv")),
+}
+"""Command to what an author writes who gets it."""
 _TEST_RUNNER: Final = ("pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 """What pytest brings along: whoever installs pytest means these too."""
 
@@ -73,10 +86,10 @@ class AuthorText:
 
     def instruction_says(self, *phrases: str) -> bool:
         """What the agent was asked for, other than what the tests happen to use."""
-        return any(phrase in self._asked for phrase in phrases)
+        return any(phrase in self.instruction for phrase in phrases)
 
     def instruction_names(self, word: str) -> bool:
-        return _word(word, self._asked)
+        return _word(word, self.instruction)
 
     @cached_property
     def installs(self) -> frozenset[str]:
@@ -103,12 +116,21 @@ class AuthorText:
     @cached_property
     def path_folders(self) -> tuple[str, ...]:
         """Folders that the tests put on PATH; `~` is the verifier's home."""
-        return _folders(_PATH, self._written)
+        return put_on("PATH", self._written)
 
     @cached_property
     def library_folders(self) -> tuple[str, ...]:
         """Folders in which the tests let the loader look first."""
-        return _folders(_LIBRARY_PATH, self._written)
+        return put_on("LD_LIBRARY_PATH", self._written)
+
+    @cached_property
+    def stood_in(self) -> tuple[str, ...]:
+        return stood_in(self._written)
+
+    @property
+    def leaves_names_open(self) -> bool:
+        """Do the tests hand every name of a folder to a program, which may take one for an option?"""
+        return _EVERYTHING.search(self._written) is not None
 
     @cached_property
     def starts_login_shells(self) -> bool:
@@ -149,17 +171,41 @@ class AuthorText:
         named = re.compile(rf"(?<!\d){port}(?!\d)")
         if not named.search(self._tests) or named.search(self._instruction):
             return False
-        return _BACKGROUND.search(self._tests) is not None
+        called = {found[1] for found in re.finditer(rf"\b([a-z_]\w*)[\"']?\s*[:=]+\s*[\"']?{port}(?!\d)", self._tests)}
+        words = re.compile("|".join([named.pattern, *(rf"\b{word}\b" for word in sorted(called))]))
+        return any(words.search(one) or _ANY_PORT.search(one) for one in self._serving)
+
+    @cached_property
+    def _serving(self) -> list[str]:
+        """The lines of the tests that start something in the background, or a server; with all of its arguments."""
+        text, found = self._tests, []
+        for match in _BACKGROUND.finditer(text):
+            start, end = text.rfind("\n", 0, match.start()) + 1, match.end()
+            depth = text.count("(", match.start(), end) - text.count(")", match.start(), end)
+            while end < len(text) and (depth > 0 or text[end] != "\n") and end - start < _STATEMENT:
+                depth += {"(": 1, ")": -1}.get(text[end], 0)
+                end += 1
+            found.append(text[start:end])
+        return found
 
     def means_server(self, *names: str) -> bool:
         """Does the instruction name one of these, or a test that starts no server itself?"""
-        if any(name.lower() in self._asked for name in names):
+        if any(name.lower() in self.instruction for name in names):
             return True
         return any(name.lower() in self._tests for name in names) and _BACKGROUND.search(self._tests) is None
 
     def tests_install(self, command: str) -> bool:
         """Does a test install a package of this name with the distribution's package manager?"""
         return any(_word(command, match[1]) for match in _SYSTEM_INSTALL.finditer(self._tests))
+
+    def tests_bring(self, command: str) -> bool:
+        """Do the tests get this command from anywhere: a package, an installer's address, or a tool that brings it?"""
+        if command.rstrip("3") in self.installs or self.tests_install(command):
+            return True
+        if any(phrase in self._tests for phrase in _BRINGS.get(command, ())):
+            return True
+        got = rf"(?:https?://\S*|\binstall\b[^\n;&|]*(?<![\w.-])){re.escape(command)}(?![\w-])"
+        return re.search(got, self._tests) is not None
 
     @cached_property
     def first_line(self) -> str:
@@ -182,17 +228,12 @@ class AuthorText:
 
     @cached_property
     def _all(self) -> str:
-        return f"{self._asked}\n{self._tests}"
+        return f"{self.instruction}\n{self._tests}"
 
     @cached_property
-    def _asked(self) -> str:
+    def instruction(self) -> str:
+        """In lower case."""
         return self._instruction.lower()
-
-
-def _folders(variable: re.Pattern[str], text: str) -> tuple[str, ...]:
-    words = (word for match in variable.finditer(text) for word in re.sub(r"[\"']", "", match[1]).split(":"))
-    places = (re.sub(r"^\$\{?HOME\}?(?=/)", "~", word).rstrip("/") for word in words)
-    return tuple(dict.fromkeys(place for place in places if place.startswith(("/", "~/"))))
 
 
 def normal(name: str) -> str:

@@ -29,6 +29,8 @@ class Ready:
     kill: bool = True
     """Kill everything in it before the reward is read."""
     findings: list[Finding] = field(default_factory=list)
+    before: frozenset[int] | None = None
+    """What ran there before the verifier, where it is to be seen what outlives it."""
     seen: str | None = None
     """The folder in the box where the guard writes what it saw."""
 

@@ -75,7 +75,7 @@ async def capture(request: VerifyRequest) -> Captured:
         found = await _read_texts(request.sandbox, plan, findings)
         if found.logins:
             env = pinned_env(request, request.image, request.start)
-            found.effect = await look(request.sandbox, env, request.user)
+            found.effect = await look(request.sandbox, env, request.user, author)
     except BaseException:
         await request.provider.forget(snapshot)
         raise

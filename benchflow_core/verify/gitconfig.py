@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from benchflow_core.quick import dataclass
 
-__all__ = ["harmless_git_config"]
+__all__ = ["harmless_git_config", "included_files"]
 
 _LFS = re.compile(r"\s*git-lfs (?:clean -- %f|smudge (?:--skip )?-- %f|filter-process(?: --skip)?)\s*")
 _PLAIN_COMMAND = re.compile(r"\s*[\w.+-]*(?:\s+-[\w-]+)*\s*")
 """The name of an editor, as people set it."""
+_PLAIN_PATH = re.compile(r'[ \t]*"?([~/\w.][^"#;\\\n]*?)"?[ \t]*')
 _SPACE: Final = " \t\r\n"
 _HEADER = re.compile(r'\[([A-Za-z0-9.-]*)(?:[ \t\r]+"((?:[^"\\\n]|\\[^\n])*)")?\]')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=|\n)")
@@ -43,6 +45,16 @@ class _Entry:
             return not _PLAIN_COMMAND.fullmatch(self.value or "")
         return not (self.value and _LFS.fullmatch(self.value))
 
+    def includes(self) -> str | None:
+        """The file that it takes in, where that is written plainly."""
+        found = _PLAIN_PATH.fullmatch(self.value or "")
+        return found[1] if found and re.fullmatch(r"include(?:if)?\..*path", self.name) else None
+
+    def pointed(self, copies: Mapping[str, str]) -> _Entry:
+        """With the copy of what it takes in, where there is one."""
+        path = self.includes()
+        return replace(self, value=f" {copies[path]}") if path in copies and path else self
+
     def meant(self, says: Callable[..., bool]) -> bool:
         """Does the task's author speak of it?"""
         section, _, last = self.name.partition(".")[0], "", self.name.rpartition(".")[2]
@@ -50,11 +62,24 @@ class _Entry:
         return says(f"{section}.{last}", *hook, *_BY_OTHER_WORDS.get(section, ()))
 
 
-def harmless_git_config(text: str, says: Callable[..., bool] = lambda *_: False) -> tuple[str, list[str]]:
-    """The configuration, and the names of what was left out. What the task's author `says` is kept."""
+def included_files(text: str) -> list[str]:
+    """What a configuration takes in from other files, as it names them."""
+    return [path for entry in _entries(text) if (path := entry.includes())]
+
+
+def harmless_git_config(
+    text: str, says: Callable[..., bool] = lambda *_: False, instead: Mapping[str, str] | None = None
+) -> tuple[str, list[str]]:
+    """The configuration, and the names of what was left out. What the task's author `says` is kept.
+
+    `instead`: files that are taken in, each with a harmless copy that is named in its place.
+    """
+    copies = instead or {}
     entries = list(_entries(text.replace("\r\n", "\n").removeprefix("\ufeff")))
-    left_out = [entry for entry in entries if entry.powerful() and not entry.meant(says)]
-    if not left_out:
+    entries = [entry.pointed(copies) for entry in entries]
+    kept = tuple(copies.values())
+    left_out = [e for e in entries if e.powerful() and e.includes() not in kept and not e.meant(says)]
+    if not left_out and not copies:
         return text, []
     lines, header = [], ""
     for entry in entries:

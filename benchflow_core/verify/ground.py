@@ -8,6 +8,7 @@ from typing import Final
 
 from benchflow_core.quick import dataclass
 from benchflow_core.verify.author import AuthorText
+from benchflow_core.verify.searchpath import HERE
 
 __all__ = ["ACCOUNTS", "DEFAULT_PATH", "SYSTEM", "TOOLS", "Ground", "ancestors", "name_of", "parent_of", "under"]
 
@@ -80,10 +81,21 @@ class Ground:
             fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(path, glob.rstrip("/") + "/*") for glob in self.keep
         )
 
+    def _places(self, folders: tuple[str, ...]) -> list[str]:
+        """With a home for `~`, and where the tests may stand for an entry that says no more."""
+        absolute = [folder.replace("~", self.home, 1) for folder in folders if not folder.startswith(HERE)]
+        here = [folder.removeprefix(HERE) for folder in folders if folder.startswith(HERE)]
+        return [*absolute, *(f"{place}{rest}" for place in (self.workdir, *self.author.stood_in) for rest in here)]
+
+    @cached_property
+    def library_folders(self) -> tuple[str, ...]:
+        """Where the tests let the loader look first."""
+        return tuple(self._places(self.author.library_folders))
+
     @cached_property
     def command_folders(self) -> tuple[str, ...]:
         """In the order in which a command is found; what may come to stand in front is in front."""
-        theirs = (folder.replace("~", self.home, 1) for folder in self.author.path_folders)
+        theirs = self._places(self.author.path_folders)
         local = (f"{self.workdir}/{_PROJECT_COMMANDS}",) if any(map(self.author.tests_use, ("npx", "npm"))) else ()
         own = (*theirs, *local, *(f"{self.home}/{folder}" for folder in _HOME_COMMANDS))
         return *(folder for folder in dict.fromkeys(own) if folder not in self.path), *self.path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -23,6 +24,8 @@ _FILES: Final = {
 }
 _PERL: Final = (".pm", ".pl")
 _PYTHON: Final = (".py", ".pyc", ".so", ".pyd", ".zip", ".egg", ".toml", ".ini", ".cfg", ".pth")
+_DOCTEST = re.compile(r"/test[^/]*\.(?:txt|rst)$")
+"""pytest runs the examples in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Knowledge:
     configs: Mapping[str, str] = field(default_factory=dict)
     """A configuration file's path to a copy of the image's version."""
     editable: Mapping[str, str] = field(default_factory=dict)
+    asked: Sequence[str] = ()
+    """Of the agent's modules and configuration, what the instruction asks for."""
 
     def lines(self) -> Iterator[str]:
         """One thing per line, so that the guard can read it without importing anything."""
@@ -48,6 +53,7 @@ class Knowledge:
         yield from (_line("c", *pair) for pair in self.configs.items())
         yield from (_line("e", *pair) for pair in self.editable.items())
         yield from (_line("p", entry) for entry in self.python_path)
+        yield from (_line("a", path) for path in self.asked)
 
 
 def _line(kind: str, *fields: str) -> str:
@@ -57,7 +63,8 @@ def _line(kind: str, *fields: str) -> str:
 
 def concerns_python(agents: Sequence[Change]) -> bool:
     """Is there anything among the agent's files that an interpreter or its test runner could take up?"""
-    return any(c.type == "link" or (c.type != "dir" and c.path.endswith(_PYTHON)) for c in agents)
+    files = (c for c in agents if c.type != "dir")
+    return any(c.type == "link" or c.path.endswith(_PYTHON) or _DOCTEST.search(c.path) for c in files)
 
 
 def concerns_perl(agents: Sequence[Change]) -> bool:

@@ -51,7 +51,18 @@ _POWER = re.compile(
     r"|LOCPATH|NLSPATH|MALLOC_.*|GLIBC_.*|RES_OPTIONS|HOSTALIASES|LOCALDOMAIN|SSL_.*|OPENSSL_.*|.*_PRELOAD|JQ_.*|PSQLRC|PG.*|XDG_.*",
     re.IGNORECASE,
 )
-"""Variables by which programs are steered: the verifier's are ours."""
+"""Variables by which programs are steered: the verifier's are ours, unless the instruction names one."""
+_STEERS = re.compile(
+    r"TZ|TZDIR|LANG|LANGUAGE|LC_.*|POSIXLY_CORRECT|.*_OPT|.*_?OPTIONS|.*_OPTS|.*FLAGS|.*_ARGS|.*_WRAPPER|.*_HOOKS?|.*_RSH"
+    r"|.*ASKPASS|GO(?:PROXY|ENV|ROOT|NOSUMDB|PRIVATE|TOOLCHAIN)|XZ_.*|GZIP|BZIP2?|ZIP|UNZIP|COVERAGE_.*|RIPGREP_.*|GUILE_.*|M4PATH"
+)
+"""The same, but tests that name one mean to see it."""
+_OURS: Final = tuple("PATH HOME USER LOGNAME SHELL SHLVL PWD OLDPWD _ IFS ENV BASH_ENV LD_PRELOAD".split())  # noqa: SIM905
+_BY_OTHER_WORDS: Final = {
+    "TZ": ("timezone", "time zone"),
+    "LANG": ("locale", "language"),
+    "LC_ALL": ("locale", "language"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +88,12 @@ def means_start_up(author: AuthorText) -> bool:
     return author.instruction_says(*_MEANT)
 
 
-async def look(box: Sandbox, env: Mapping[str, str], user: str | None) -> Effect:
+async def look(box: Sandbox, env: Mapping[str, str], user: str | None, author: AuthorText) -> Effect:
     """Start a shell where the agent's files are, and see; nothing where that cannot be done."""
     with contextlib.suppress(BenchflowError, OSError):
         argv = ("/bin/sh", "-c", _LOOK)
         done = await box.exec(argv, env=env, user=user, cwd="/", timeout=_SECONDS)
-        return _effect(done.stdout, env)
+        return _effect(done.stdout, env, author)
     return Effect()
 
 
@@ -91,7 +102,7 @@ def without_power(agents: str, images: str, effect: Effect) -> str:
     return f"{effect.lines()}{images.rstrip()}\nreturn 0\n{agents}"
 
 
-def _effect(output: bytes, env: Mapping[str, str]) -> Effect:
+def _effect(output: bytes, env: Mapping[str, str], author: AuthorText) -> Effect:
     _, mark, rest = output.partition(_MARK)
     listed, second, aliases = rest.partition(_MARK)
     if not mark or not second:
@@ -100,8 +111,15 @@ def _effect(output: bytes, env: Mapping[str, str]) -> Effect:
     now = {name: value for name, _, value in pairs if _NAME.fullmatch(name)}
     before = env.get("PATH", DEFAULT_PATH).split(":")
     path = [folder for folder in now.get("PATH", "").split(":") if folder.startswith("/") and folder not in before]
-    new = {n: v for n, v in now.items() if env.get(n) != v and not _POWER.fullmatch(n)}
+    new = {name: value for name, value in now.items() if env.get(name) != value and _stays(name, author)}
     return Effect(new, tuple(dict.fromkeys(path)), dict(_aliases(aliases.decode("utf-8", "replace"))))
+
+
+def _stays(name: str, author: AuthorText) -> bool:
+    asked = name not in _OURS and author.instruction_names(name)
+    if asked or author.instruction_says(*_BY_OTHER_WORDS.get(name, ())):
+        return True
+    return not _POWER.fullmatch(name) and (not _STEERS.fullmatch(name) or author.tests_use(name))
 
 
 def _aliases(text: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from dataclasses import field, replace
 
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.quick import dataclass
+from benchflow_core.verify.asked import asked, asks_to_change
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
@@ -51,6 +52,7 @@ _MEANS_ACCOUNTS = (
     "^root:",
     "root:x:0",
 )
+_MEANS_RIGHTS = ("setuid", "suid", "setgid", "set-uid", "u+s", "chmod 4", "mode 4")
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
 
 
@@ -203,8 +205,17 @@ class _Rules:
     def _changed(self, change: Change) -> bool:
         path, plan = change.path, self.plan
         if why := program(change, self.ground):
-            plan.undo(change, "program-changed", why)
-        elif why := tests_config(change, self.ground):
+            if not asked(change, self.ground):
+                plan.undo(change, "program-changed", why)
+                return True
+            plan.findings.append(Finding("declared", path, "kept", "the instruction asks to have it changed"))
+            return False
+        if is_our_tool(change):
+            plan.undo(change, "shadowing-command", "our own scripts would run it in the box")
+            return True
+        if asked(change, self.ground):
+            return False
+        if why := tests_config(change, self.ground):
             plan.undo(change, "test-runner-config", why)
         elif brought_by_tests(change, self.ground) and not self._in_environment(path):
             plan.undo(change, "shadowing-command", _BROUGHT)
@@ -212,12 +223,12 @@ class _Rules:
             plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
         elif self._made_by_tests(change):
             plan.undo(change, "own-install", "the tests make this environment themselves")
+        elif self._is_option(change):
+            plan.undo(change, "tool-config", "a program to which the tests hand all names would take it for an option")
         elif hides_own_makefile(change, self.ground):
             plan.undo(change, "tool-config", "make would read it in place of the file that the tests bring")
         elif hides_from_bare_python(change, self.ground):
             plan.undo(change, "shadowing-module", "the tests start Python without `site`, where nothing keeps it apart")
-        elif is_our_tool(change):
-            plan.undo(change, "shadowing-command", "our own scripts would run it in the box")
         elif _UNWRITABLE.search(path) and parent_of(path) in self.ground.command_folders:
             plan.undo(change, "shadowing-command", "no honest command has such a name")
         else:
@@ -259,7 +270,7 @@ class _Rules:
             plan.configs.append(path)
         if _UNWRITABLE.search(path):
             return  # the box is asked line by line
-        if may_shadow_command(change, self.ground) and not self._in_environment(path):
+        if may_shadow_command(change, self.ground) and not (self._in_environment(path) or asked(change, self.ground)):
             plan.commands.append(path)
         if may_shadow_library(change, self.ground, self.added_folders):
             plan.libraries.append(path)
@@ -274,7 +285,13 @@ class _Rules:
             plan.findings.append(Finding("setuid", path, "disarmed", why))
         if change.type != "file" or change.kind == "deleted":
             return
-        if change.mode & 0o111 and not self.ground.author.says("setcap", "getcap", "cap_", "capabilit"):
+        author = self.ground.author
+        if change.mode & 0o6000 and (
+            author.instruction_says(*_MEANS_RIGHTS) or author.instruction_names(name_of(path))
+        ):
+            plan.findings.append(Finding("setuid", path, "kept", "the instruction speaks of it"))
+            return
+        if change.mode & 0o111 and not author.says("setcap", "getcap", "cap_", "capabilit"):
             plan.executables.append(path)
         if change.mode & 0o6000:
             plan.setuid.append(path)
@@ -299,6 +316,10 @@ class _Rules:
         author = self.ground.author
         places = (place.replace("~", self.ground.home, 1) for place in author.environments)
         return any(under(change.path, place) and not author.instruction_says(place.lower()) for place in places)
+
+    def _is_option(self, change: Change) -> bool:
+        name, author = name_of(change.path), self.ground.author
+        return change.kind == "added" and name[0] == "-" and author.leaves_names_open and not author.says(name)
 
     def _in_image_folder(self, path: str) -> bool:
         if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):
@@ -351,6 +372,8 @@ def _own_installs(changes: Sequence[Change], ground: Ground, plan: Plan) -> None
         package = package_of(change.path) if change.kind == "added" else None
         metadata = _METADATA.match(package[1]) if package else None
         if package and metadata and (name := normal(metadata[1])) in ground.author.installs:
+            if asks_to_change(name, ground.author):
+                continue
             module = name.replace("-", "_")
             owned |= {package, *((package[0], n) for n in (module, f"{module}.py", f"_{module}"))}
     for change in changes if owned else ():

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.ground import SYSTEM, Ground, ancestors, name_of, parent_of, under
 
 __all__ = ["Package", "package_of", "program", "system_folder"]
@@ -28,6 +29,7 @@ _DATA = re.compile(
     r"^/usr/(?:local/)?(?:share|etc|games/data|src)/|^/(?:usr/)?lib/(?:systemd|tmpfiles\.d|sysctl\.d|udev)/|^/opt/"
 )
 """Below the system folders, but data or configuration unless a file is code by itself."""
+_SHARED = re.compile(r"^/usr/(?:local/)?share/(?!doc/|man/|info/|locale/|lintian/)")
 _MAINTAINER = re.compile(r"^/var/lib/dpkg/info/[^/]+\.(?:preinst|postinst|prerm|postrm|config)$")
 
 Package = tuple[str, str]
@@ -55,7 +57,16 @@ def program(change: Change, ground: Ground) -> str | None:
         return "code of an interpreter that came with the image"
     if any(under(path, prefix) for prefix in SYSTEM) and (not _DATA.match(path) or _is_code(change)):
         return "a program or library that came with the image"
+    if _SHARED.match(path) and not _spoken_of(path, ground.author):
+        return "data of the image's programs, of which nobody speaks"
     return None
+
+
+def _spoken_of(path: str, author: AuthorText) -> bool:
+    """By itself, by a folder above it, or by the program that it belongs to."""
+    folders = [folder for folder in ancestors(path) if folder.count("/") > 2]
+    owner = path.removeprefix("/usr/local").removeprefix("/usr").split("/")[2]
+    return author.says(path, *folders) or author.instruction_names(name_of(path)) or author.instruction_names(owner)
 
 
 def system_folder(change: Change, ground: Ground) -> bool:

@@ -31,7 +31,8 @@ class Repositories:
         there = [c for c in changes if c.kind != "deleted"]
         self._ground, self._added = ground, added_folders
         self._folders = {parent_of(c.path) for c in there if name_of(c.path) in _PARTS}
-        self._redirected = any(self._leads_elsewhere(c) for c in there)
+        gone = any(c.kind == "deleted" and name_of(c.path) == ".git" for c in changes)
+        self._redirected = gone or any(self._leads_elsewhere(c) for c in there)
 
     def is_config(self, change: Change) -> bool:
         """Git reads it. A changed file of that name may lie in a repository of the image's that is not called so."""

@@ -90,7 +90,7 @@ def may_shadow_library(change: Change, ground: Ground, added_folders: Collection
     folder = parent_of(change.path)
     if change.kind != "added" or change.type == "dir" or not _LIBRARY.match(name_of(change.path)):
         return False
-    if folder in ground.author.library_folders and not ground.author.instruction_says(folder.lower()):
+    if folder in ground.library_folders and not ground.author.instruction_says(folder.lower()):
         return True
     if folder in ground.library_path or _PREFERRED in change.path or _COMPILER_LIBRARIES.match(change.path):
         return True
@@ -143,7 +143,7 @@ def brought_by_tests(change: Change, ground: Ground) -> bool:
     if parent_of(change.path) in DISTRIBUTION:
         looked_at = author.says("dpkg", "apt list", "apt-cache", "rpm -q", "apk info", "apk list")
         return author.tests_install(name) and not looked_at
-    return author.tests_use(name)
+    return author.tests_use(name) and author.tests_bring(name)
 
 
 def hides_own_makefile(change: Change, ground: Ground) -> bool:

@@ -27,6 +27,10 @@ _SETTINGS = re.compile(
     r"(?:[._-]?(?:rc|init|profile|config))?(?:\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|[cm]?js|py|rc|xml|lua|d))*$"
 )
 """What the name of a program has behind it in the name of its settings."""
+_IN_A_FOLDER = re.compile(
+    r"(?:^|[._-])(?:rc|init|profile|config|settings)(?:$|[._-])|rc$|\.(?:conf|cfg|toml|ini|jsonc?|ya?ml|xml)$"
+)
+"""Settings in a folder of the home that is called after a program."""
 _APART: Final = tuple(".git .ssh .env .npmrc git systemd".split())  # noqa: SIM905  a plugin has one of these names
 """Judged elsewhere, or no settings of one program."""
 
@@ -90,7 +94,7 @@ _STEERS: Final = (
     ),
     Steer("ssh", ("~/.ssh/config", "/etc/ssh/ssh_config*"), (".ssh/config", "ssh_config"), used=_SSH, asked=("ssh",)),
     Steer("php", ("/etc/php*", "/usr/local/etc/php*"), ("php.ini",), asked=("php",)),
-    Steer("vim", ("~/.vim/*", "~/.config/nvim/*", "/etc/vim/*"), (), asked=("vim",)),
+    Steer("vim", ("~/.vim/*", "~/.config/nvim/*", "/etc/vim/*", "/usr/share/vim/*"), (), asked=("vim",)),
     Steer("gdb", ("/usr/share/gdb/auto-load/*", "/etc/gdb/*"), (), asked=("gdb",)),
     Steer(
         "emacs",
@@ -137,6 +141,7 @@ _STEERS: Final = (
     Steer("sqlite3", ("~/.sqliterc", "~/.config/sqlite3/*"), ()),
     Steer("mysql", ("~/.my.cnf", "~/.mylogin.cnf"), ()),
     Steer("cargo", ("~/.cargo/config", "~/.cargo/config.toml"), (".cargo",)),
+    Steer("cmake", ("~/.cmake/*",), (), asked=("cmake",)),
     Steer("maven", ("~/.m2/settings.xml", "~/.mavenrc"), (".m2",)),
     Steer("gradle", ("~/.gradle/init.gradle*", "~/.gradle/init.d/*", "~/.gradle/gradle.properties"), (".gradle",)),
     Steer("yarn", ("~/.yarnrc", "~/.yarnrc.yml"), ()),
@@ -169,6 +174,17 @@ _STEERS: Final = (
         ("localtime", "/etc/timezone", "timedatectl", "tzdata"),
         asked=("timezone", "time zone", "time-zone", "tz", "utc", "local time", "clock"),
     ),
+    Steer(
+        "types of files",
+        ("/etc/mime.types", "/etc/*/mime.types", "/etc/mailcap", "~/.mime.types", "~/.mailcap"),
+        ("mime.types", "mailcap"),
+    ),
+    Steer(
+        "names of services and hosts",
+        ("/etc/services", "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethers", "/etc/netgroup"),
+        ("getent",),
+        asked=("services", "protocols", "networks", "service name", "named port"),
+    ),
     Steer("name lookups", ("/etc/nsswitch.conf",), ("nsswitch", "name service")),
     Steer(
         "logins",
@@ -196,17 +212,20 @@ def steering(change: Change, ground: Ground) -> Steer | None:
             return None if meant or idle else steer
     if path.startswith("/etc/alternatives/") and change.kind != "added" and not ground.author.says("alternatives"):
         return Steer("the choice between programs", (), ())
-    return _of_a_tool(path, ground)
+    return _of_a_tool(change, ground)
 
 
-def _of_a_tool(path: str, ground: Ground) -> Steer | None:
+def _of_a_tool(change: Change, ground: Ground) -> Steer | None:
     """A file of settings in the verifier's home, called after a program that the tests use and nobody asked about."""
+    path = change.path
     rest = path.removeprefix(f"{ground.home}/")
-    name = rest.removeprefix(".config/").partition("/")[0]
-    direct = name == rest and name.startswith(".") and name != ".config"
-    if rest == path or not (direct or rest.startswith(".config/")) or is_login_file(path) or name.startswith(_APART):
+    name, _, inside = rest.removeprefix(".config/").partition("/")
+    ours = rest.startswith(".config/") or (rest.startswith(".") and rest != ".config" and "/" not in inside)
+    if rest == path or not ours or is_login_file(path) or name.startswith(_APART):
         return None
-    named = name if direct else f".config/{name}"
+    if not rest.startswith(".config/") and (change.type == "dir" or (inside and not _IN_A_FOLDER.search(inside))):
+        return None  # a folder may hold a toolchain
+    named = f".config/{name}" if rest.startswith(".config/") else name
     tool = _SETTINGS.sub("", name.lstrip(".").lower())
     author = ground.author
     if len(tool) < 2 or author.instruction_says(tool) or not author.tests_run(tool) or author.names_file(named):

@@ -110,6 +110,8 @@ async def _attempts(request: VerifyRequest, boxes: Boxes, attempts: int) -> Verd
     for number in range(1, attempts + 1):
         async with boxes.box() as ready, _told(request, ready):
             try:
+                if any(finding.code == "agent-program" for finding in boxes.findings):
+                    ready.before = frozenset(await ready.box.processes())
                 result = await _run(request, ready)
             except VerifierError as error:
                 failures.append(error.to_json())
@@ -157,6 +159,9 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         wants = request.task.dialect.wants
         if not request.spec.needs_box:
             return RewardFiles({}, exit_code)
+        if ready.before is not None and (left := set(await ready.box.processes()) - ready.before):
+            why = f"{len(left)} processes outlived tests that run programs of the agent's: one may have written it"
+            ready.findings.append(Finding("left-running", "/proc", "noted", why))
         if ready.kill:
             await ready.box.kill_all(service=settings.service)
         output = Output(ready.box, settings.logs_target, settings.service)

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from benchflow_core.results.certified import certify
+from benchflow_core.task import task_digest
+
 
 @pytest.fixture
 def task(tmp_path, examples):
@@ -89,10 +92,16 @@ def test_a_verifier_that_writes_no_number_is_a_verifier_error(bench, name, task,
     assert "reward.txt" in result["verifier_error"]
 
 
-def test_a_verifier_that_writes_nothing(bench, name, task, result_of):
-    (task / "tests" / "test.sh").write_text("#!/bin/sh\nexit 0\n")
-    assert bench("eval", "create", "-t", task, "-a", name("oracle")).code == 1
-    assert result_of()["verifier_error_info"]["code"] == "reward_missing"
+@pytest.mark.parametrize("certified", [False, True])
+def test_a_verifier_that_writes_nothing(bench, name, task, result_of, cache, certified):
+    """Unscored; a zero where the reference solution was seen to pass."""
+    (task / "tests" / "test.sh").write_text(f"#!/bin/sh\nexit 0  # {certified}\n")
+    certify(cache, task_digest(task), {"certified": certified})
+    assert bench("eval", "create", "-t", task, "-a", name("oracle")).code == (0 if certified else 1)
+    result = result_of()
+    assert result["verifier_error_info"]["code"] == "reward_missing"
+    assert result["rewards"] == ({"reward": 0.0} if certified else None)
+    assert ("verifier-failed-on-certified-task" in result["flags"]) is certified
 
 
 def test_a_solution_that_hangs_is_the_agents_timeout_and_still_verified(bench, name, task, result_of):

@@ -79,7 +79,6 @@ STAYS = [
     ("/etc/ssh/sshd_config", "modified", 0o644),
     ("/etc/nginx/nginx.conf", "deleted", 0),
     ("/etc/init.d/app", "modified", 0o755),
-    ("/usr/share/nginx/html/index.html", "modified", 0o644),
     ("/usr/share/doc/x/README", "deleted", 0),
     ("/usr/local/etc/app.conf", "modified", 0o644),
     ("/usr/lib/systemd/system/app.service", "modified", 0o644),
@@ -343,7 +342,11 @@ def test_names_that_cannot_be_ordered_are_not_asked_about(ground: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "test", "instruction", "reverted"),
     [
-        ("/usr/local/bin/curl", "curl -s x", "Do it.", True),
+        ("/usr/local/bin/curl", "curl -s x", "Do it.", False),
+        ("/usr/local/bin/curl", "command -v curl || apt-get install -y curl; curl -s x", "Do it.", True),
+        ("/usr/local/bin/uvx", "curl -LsSf https://astral.sh/uv/install.sh | sh; uvx pytest", "Do it.", True),
+        ("/usr/local/bin/node", "node /app/main.js", "Do it.", False),
+        ("/usr/local/bin/node", "nvm install 20; node /app/main.js", "Do it.", True),
         ("/usr/local/bin/curl", "curl -s x", "Install curl.", False),
         ("/usr/local/bin/curl", "wget x", "Do it.", False),
         ("/usr/local/bin/greet", "greet", "Do it.", False),

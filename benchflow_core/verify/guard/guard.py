@@ -26,7 +26,7 @@ class Origin:
     def __init__(self, folder: str) -> None:
         self.files, self.trees, self.names = {}, set(), set()
         self.configs, self.editable, self.python_path = {}, {}, []
-        self.said, self.home = set(), folder
+        self.said, self.home, self.asked = set(), folder, set()
         with open(folder + "/origin.txt", encoding="utf-8", errors="surrogateescape") as file:
             for line in file.read().split("\n"):
                 self._take(line[:1], [_plain(field) for field in line[1:].split("\t")])
@@ -46,6 +46,8 @@ class Origin:
             self.editable[fields[0]] = fields[1]
         elif kind == "p":
             self.python_path.append(fields[0])
+        elif kind == "a":
+            self.asked.add(fields[0])
 
     def agents(self, path: "str | None") -> bool:
         """Did the agent put it there, and has the verifier not written it anew?"""
@@ -115,6 +117,9 @@ class Finder:
             return self._compiled_anew(found)
         if found is None or self._wanted_by_agent():
             return None
+        if found.origin in self.origin.asked and not self._in_a_library(_importer()):
+            self.origin.say_at_once(found.origin)
+            return None
         instead = _of_the_image(self.origin, name, last, sys.path if path is None else path) or self._emptied(found)
         if instead is None and self._wanted_by_the_library(name):
             self.origin.said.add(("module", str(_place(found))))
@@ -148,6 +153,11 @@ class Finder:
         """Is it the agent's own code that imports? Then it gets what it would get anywhere."""
         code = _importer()
         return code is not None and self.origin.agents(code.co_filename)
+
+    @staticmethod
+    def _in_a_library(code: "object") -> bool:
+        file = code.co_filename if code is not None else _LIBRARY
+        return file.startswith(_LIBRARY) or "-packages/" in file
 
     def _wanted_by_the_library(self, name: str) -> bool:
         """Does the standard library try for it? What it does not have itself it gets from nobody the tests do not know.

@@ -10,6 +10,17 @@ import os
 import sys
 import types
 
+_HARMLESS = (
+    "pythonpath",
+    "markers",
+    "anyio_mode",
+    "asyncio_mode",
+    "asyncio_default_fixture_loop_scope",
+    "asyncio_default_test_loop_scope",
+    "django_settings_module",
+)
+"""What a project says about itself: where its modules are, not which tests run or how."""
+
 
 class Loader:
     """Loads a module of pytest as it is, then puts our functions in front of its own."""
@@ -36,13 +47,17 @@ def _patch_configuration(module: "types.ModuleType", origin: "object") -> None:
 
     def guarded(original):
         def load(filepath, *rest, **more):
-            if origin.agents(str(filepath)) and not _tests_are_agents(origin):
-                copy = origin.configs.get(os.path.abspath(str(filepath)))
-                origin.said.add(("config", str(filepath)))
-                if copy is None:
-                    return None
-                filepath = type(filepath)(copy)
-            return original(filepath, *rest, **more)
+            place = os.path.abspath(str(filepath))
+            if not origin.agents(place) or _tests_are_agents(origin):
+                return original(filepath, *rest, **more)
+            if place in origin.asked and "pytest" in os.path.basename(place):
+                return original(filepath, *rest, **more)
+            origin.said.add(("config", str(filepath)))
+            theirs = original(filepath, *rest, **more) or {}
+            kept = {key: value for key, value in theirs.items() if key.lower() in _HARMLESS}
+            copy = origin.configs.get(place)
+            images = original(type(filepath)(copy), *rest, **more) if copy is not None else None
+            return kept or None if images is None else dict(images, **kept)
 
         return load
 
@@ -60,7 +75,9 @@ def _patch_plugins(module: "types.ModuleType", origin: "object") -> None:
     import_conftest, load_entry_points = manager._importconftest, manager.load_setuptools_entrypoints
 
     def conftest(self, conftestpath, *rest, **more):
-        if origin.agents(str(conftestpath)) and not _tests_are_agents(origin):
+        if os.path.abspath(str(conftestpath)) in origin.asked:
+            origin.say_at_once(str(conftestpath))
+        elif origin.agents(str(conftestpath)) and not _tests_are_agents(origin):
             origin.said.add(("config", str(conftestpath)))
             return types.ModuleType("conftest")
         return import_conftest(self, conftestpath, *rest, **more)
@@ -84,7 +101,7 @@ def _own_tests_alone(origin: "object") -> "object":
 
     def ignored(path):
         name = os.path.basename(path)
-        if not name.endswith(".py") or "test" not in name or os.path.isdir(path) or not origin.agents(path):
+        if (name.endswith(".py") and "test" not in name) or os.path.isdir(path) or not origin.agents(path):
             return None
         for folder in _named():
             if os.path.isdir(folder) and path.startswith(folder.rstrip("/") + "/"):

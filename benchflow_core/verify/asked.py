@@ -1,0 +1,139 @@
+"""What an instruction asks to have made, changed or removed: it is the work, wherever it lies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from benchflow_core.contracts.sandboxes import Change
+from benchflow_core.verify.author import AuthorText
+from benchflow_core.verify.ground import Ground, ancestors, name_of, parent_of
+from benchflow_core.verify.programs import package_of
+
+__all__ = ["asked", "asks_to_change"]
+
+_VERB: Final = (
+    r"(?:fix|repair|correct|patch|modif(?:y|ies)|edit|chang|rewrit|replac|updat|upgrad|downgrad|bump|pin|(?:re|un)?install"
+    r"|remov|delet|purg|wrap|overrid|debug|port|extend|improv|harden|convert|bug|error|problem|issue|broken)\w*"
+)
+_THING: Final = (
+    r"(?:packages?|librar(?:y|ies)|modules?|programs?|commands?|scripts?|tools?|binar(?:y|ies)|utilit(?:y|ies)|dependenc(?:y|ies)"
+    r"|versions?\s+of)"
+)
+_BY_NAME: Final = (
+    r"(?:(?:(?:re|un)?install|upgrad|downgrad|purg|bump)\w*\s+(?:(?:the|all|latest|newest)\s+|[\w.=<>~-]+(?:,|,?\s+and)?\s+){0,5}?[`\"']?NAME"
+    r"|(?:remov|delet|updat|pin)\w*\s+[`\"']?NAME"
+    rf"|VERB\s+(?:[\w'-]+\s+){{0,4}}?{_THING}\s+(?:called\s+|named\s+)?[`\"']?NAME"
+    rf"|VERB\s+(?:the\s+)?(?:\w+\s+){{0,2}}?[`\"']?NAME[`\"']?\s+(?:program|command|script|tool|binary|utility|package|library))(?![\w/-]|\.\w)"
+).replace("VERB", _VERB)
+"""A bare name is a word like any other, unless the verb is one for programs, or it says what kind of thing it is."""
+_STOPS: Final = (
+    "so that until using use uses with via by which when if run runs running call calls calling execute executes invoke"
+    " pass passes check checks checked checking test tests tested verify verified verifies like from"
+)
+_USED = re.compile(
+    r"\b(?:run|us(?:e|es|ing)|with|via|call(?:s|ing)?|execut(?:e|es|ing)|invok(?:e|es|ing)|by|like)\s+(?:the\s+)?\W*$"
+)
+_STATE = re.compile(
+    r"[^\w.;]*\s+(?:(?:which|that|currently|always|often)\s+)*(?:fails|crashes|does(?:\s+not|n't)\s+work"
+    r"|(?:is|are|has|have|contains?|seems?)\s+(?:\w+\s+){0,3}?(?:broken|buggy|wrong|outdated|vulnerable|bugs?)"
+    r"|(?:must|should|needs\s+to|has\s+to)\s+be\s+(?:fixed|repaired|replaced|removed|upgraded|updated|changed|rewritten|patched))\b"
+)
+_NOT = re.compile(r"^(?:not|never|without|avoid|cannot)$|n't$")
+_NEAR: Final = 90
+_PROJECT = re.compile(r"^/(?:opt|usr/src|usr/local/src)/")
+_INSTALLED = re.compile(r"/(?:s?bin|lib\d*|libexec|[^/]+-packages|node_modules)/")
+_RUNNERS: Final = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose2")
+"""Instructions speak of what runs the tests without meaning that it should be changed."""
+
+
+def asked(change: Change, ground: Ground) -> bool:
+    """Is it what the agent was told to make, where the image has none, or else to change?"""
+    path, text = change.path, ground.author.instruction
+    if change.kind == "added":
+        return _asks_for(path, ground.workdir, text)
+    return any(_asked(name, text) for name in _names_of(path)) or _in_a_project(path, text)
+
+
+def asks_to_change(name: str, author: AuthorText) -> bool:
+    """The same, for a distribution by its name."""
+    return not name.startswith(_RUNNERS) and _asked(name, author.instruction)
+
+
+def _asks_for(path: str, workdir: str, instruction: str) -> bool:
+    names = {path, path.removeprefix(f"{workdir.rstrip('/')}/")} - {""}
+    if name_of(path) == "__init__.py":
+        names |= {parent_of(path), f"{name_of(parent_of(path))}/"}
+    elif "." in name_of(path).strip("."):
+        names.add(name_of(path))
+    if not any(name.lower() in instruction for name in names):
+        return False
+    written = [name for name in names if "/" in name or "." in name]
+    return any(not _USED.search(instruction[max(0, at - 40) : at]) for n in written for at in _places(n, instruction))
+
+
+def _in_a_project(path: str, instruction: str) -> bool:
+    """In a folder of sources that the instruction names, where programs are not installed."""
+    place = _PROJECT.match(path)
+    if place is None or _INSTALLED.search(path):
+        return False
+    return any(any(_spans(folder, instruction)) for folder in ancestors(path) if len(folder) > len(place[0]))
+
+
+def _names_of(path: str) -> list[str]:
+    """By which names people speak of a file: by its path, as a command, or as the package that it is part of."""
+    package = package_of(path)
+    if package is None:
+        name = name_of(path)
+        return [path, *([] if len(name) < 3 or name.startswith(_RUNNERS) else [name])]
+    name = re.sub(r"\.py$|-[^-]+\.(?:dist|egg)-info$", "", package[1])
+    plain = re.sub(r"[-_.]+", "-", name).lower()
+    if plain.startswith(_RUNNERS):
+        return []
+    return list(dict.fromkeys((path, name, plain, plain.replace("-", "_"))))
+
+
+@lru_cache(maxsize=4096)
+def _asked(name: str, instruction: str) -> bool:
+    if "/" not in name:
+        return name in instruction and _asked_by_name(name, instruction)
+    spans = _spans(name, instruction)
+    return any(_wanted_before(instruction[:at]) or _STATE.match(instruction[end:]) for at, end in spans)
+
+
+def _asked_by_name(name: str, instruction: str) -> bool:
+    said = re.search(rf"{_THING}\s+[`\"']?{re.escape(name.lower())}(?![\w/-]|\.\w)", instruction)
+    if said and _STATE.match(instruction[said.end() :]):
+        return True
+    for found in re.finditer(rf"\b{_BY_NAME.replace('NAME', re.escape(name.lower()))}", instruction):
+        before = re.findall(r"[\w']+", instruction[max(0, found.start() - 30) : found.start()])[-3:]
+        words = re.findall(r"[\w']+", found[0])
+        if not any(map(_NOT.search, before)) and not any(word in _STOPS.split() for word in words):
+            return True
+    return False
+
+
+def _wanted_before(text: str) -> bool:
+    """A verb that asks for a change, and nothing between it and the name that makes it concern something else."""
+    sentence = re.split(r"[.!?](?:\s|$)|\n\s*\n|;", text[-_NEAR:])[-1]
+    words = re.findall(r"[\w'./-]+", sentence)
+    for place, word in reversed(list(enumerate(words))[-8:]):
+        if word in _STOPS.split() or _NOT.search(word):
+            return False
+        if re.fullmatch(_VERB, word):
+            return not any(_NOT.search(before) for before in words[max(0, place - 3) : place])
+    return False
+
+
+def _places(name: str, text: str) -> Iterator[int]:
+    return (at for at, _ in _spans(name, text))
+
+
+def _spans(name: str, text: str) -> Iterator[tuple[int, int]]:
+    """`text` is lower case."""
+    if name.lower() not in text:
+        return iter(())
+    pattern = rf"(?<![\w./-]){re.escape(name.lower())}(?![\w-]|/\w|\.\w)"
+    return (found.span() for found in re.finditer(pattern, text))
