@@ -66,7 +66,7 @@ async def ready_box(rollout: Rollout) -> None:
     for notice in (*rollout.image.notices, *sandbox.info.notices):
         rollout.notice(notice)
     rollout.result.image_fidelity = rollout.image.fidelity
-    await boxes.make_folders(sandbox, rollout.workdir, rollout.host.log_folders)
+    await sandbox.upload(rollout.host.log_folders, "/logs")
     if task.environment.upload_context and rollout.context:
         await sandbox.upload(rollout.context, rollout.workdir)
     if task.instruction:

@@ -131,6 +131,11 @@ def test_a_task_that_asks_for_host_variables_needs_leave(bench, name, task, resu
     done = bench("eval", "create", "-t", task, "-a", name("oracle"), more={"MY_TOKEN": "hunter2-hunter2"})
     assert done.code == 1
     one_line(done, "asks for host variables: MY_TOKEN", "--allow-env MY_TOKEN")
+    unset = bench("eval", "create", "-t", task, "-a", name("oracle"), "--allow-env", "MY_TOKEN")
+    one_line(unset, "needs host variables that are not set: MY_TOKEN")
+    (task / "trajectory.json").write_text("{}")
+    told = bench("eval", "create", "-t", task, "-a", "cmd:true", "--allow-env", "MY_TOKEN", more={"MY_TOKEN": "x"})
+    one_line(told, "goes on from an earlier conversation (trajectory.json), which agent 'cmd:true' cannot be given")
     allowed = bench(
         "eval",
         "create",

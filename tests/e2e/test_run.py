@@ -30,6 +30,20 @@ def test_a_folder_of_tasks_is_one_score(bench, name, examples):
     assert done.json["verifier_isolation"] == {"fresh": len(EXAMPLES)}
 
 
+def test_the_main_job_where_namespaces_are_forbidden(bench, name, examples, tmp_path):
+    stage = {"BENCHFLOW_LOCAL_STAGE": "3"}
+    tasks = tmp_path / "tasks"
+    for task in ("hello-file", "hello-doc", "two-step-notes"):
+        shutil.copytree(examples / task, tasks / task)
+    done = bench("eval", "create", "-t", tasks, "-a", name("oracle"), "--sandbox", name("local"), "--json", more=stage)
+    assert done.code == 0, done.err
+    assert done.json["passed"] == 3 and done.json["verifier_isolation"] == {"shared": 3}
+    task = examples / "fix-the-script"
+    agent = ["-a", name("scripted"), "--agent-option", f"script={task / 'scripted/solve.yaml'}"]
+    done = bench("eval", "create", "-t", task, *agent, "--sandbox", name("local"), "--json", more=stage)
+    assert done.code == 0 and done.json["passed"] == 1 and not done.json["error_categories"], done.err
+
+
 def test_the_artifacts_are_all_there_and_say_what_happened(bench, name, examples, result_of):
     assert bench("eval", "create", "-t", examples / "hello-file", "-a", name("oracle")).code == 0
     result = result_of()
@@ -147,6 +161,17 @@ def test_a_multi_step_task_is_verified_step_by_step(bench, name, examples, resul
     assert len(result["step_results"]) == 2
     assert all(s["rewards"]["reward"] == 1 for s in result["step_results"])
     assert (result["dir"] / "steps").is_dir()
+
+
+def test_a_step_that_cannot_begin_says_why(bench, name, examples, result_of, tmp_path):
+    task = shutil.copytree(examples / "two-step-notes", tmp_path / "task")
+    second = task / "steps/report"
+    (second / "workdir").mkdir(exist_ok=True)
+    (second / "workdir" / "setup.sh").write_text("exit 4\n")
+    assert bench("eval", "create", "-t", task, "-a", name("oracle")).code == 1
+    first, failed = result_of()["step_results"]
+    assert first["rewards"] is not None and failed["rewards"] is None
+    assert failed["error"]["message"] == "setup.sh of step 'report' failed with exit code 4"
 
 
 def test_a_server_that_an_acp_agent_started_is_there_for_the_tests(bench, name, examples):

@@ -58,10 +58,10 @@ class LifecycleTests(SandboxSuite):
         await ok(box, 'cd "$1" && : >kit-probe && rm kit-probe', info.workdir)
         assert isinstance(await box.logs(), bytes)
 
-    async def test_working_directory_of_the_request_is_used(self, bench: Bench) -> None:
-        box = await bench.start(workdir="/tmp")
-        assert box.info.workdir == "/tmp"
-        assert await ok(box, "pwd") == "/tmp\n"
+    async def test_working_directory_of_the_request_is_made_and_used(self, bench: Bench) -> None:
+        box = await bench.start(workdir="/srv/kit/work")
+        assert box.info.workdir == "/srv/kit/work"
+        assert await ok(box, "pwd && : >probe") == "/srv/kit/work\n"
 
     async def test_parallel_starts(self, bench: Bench) -> None:
         boxes = await asyncio.gather(*(bench.start(env={"KIT_N": str(n)}) for n in range(8)))
