@@ -165,6 +165,13 @@ rollout_options = options(
         "reject: they ask, and get a no.",
     ),
     click.option(
+        "--client-methods",
+        type=click.Choice(["none", "files", "terminal", "all"]),
+        default="none",
+        show_default=True,
+        help="Serve ACP's fs and terminal methods, for agents that work through their client. They act in the box.",
+    ),
+    click.option(
         "--auth",
         type=click.Choice(["gateway", "native"]),
         default="gateway",

@@ -42,6 +42,8 @@ class RolloutSettings:
     timeout: float | None = None
     """Seconds for all of the agent's turns; none: the task's own limit."""
     permissions: PermissionPolicy = "allow"
+    client_methods: Literal["none", "files", "terminal", "all"] = "none"
+    """ACP's `fs/*` and `terminal/*`, for agents that work through their client: they act in the box, as the agent."""
     auth: Literal["gateway", "native"] = "gateway"
     """`native`: the agent's login on this host goes into the box and no gateway is used; marked in the result."""
     isolation: str | None = None

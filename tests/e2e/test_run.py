@@ -218,3 +218,16 @@ def test_a_context_root_above_the_task(bench, name, tmp_path, examples, result_o
     assert result_of()["rewards"] == {"reward": 1.0}
     refused = bench(*common, examples)
     assert refused.code == 1 and "does not hold" in refused.err
+
+
+def test_an_agent_that_works_through_its_client(bench, name, examples, tmp_path, result_of):
+    write = {"method": "fs/write_text_file", "params": {"path": "/app/hello.txt", "content": "Hello, Ada!\n"}}
+    (tmp_path / "script.yaml").write_text(json.dumps([{"call": write}]))
+    agent = ["-a", name("scripted"), "--agent-option", f"script={tmp_path / 'script.yaml'}"]
+    for asked, reward in (("terminal", 0), ("files", 1)):
+        out = tmp_path / asked
+        done = bench("eval", "create", "-t", examples / "hello-file", *agent, "--client-methods", asked, "-o", out)
+        assert done.code == 0, done.err
+        result = result_of(out)
+        assert result["rewards"]["reward"] == reward, asked
+        assert json.loads((result["dir"] / "lock.json").read_text())["settings"]["client_methods"] == asked
