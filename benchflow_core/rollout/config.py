@@ -10,6 +10,7 @@ from typing import Any, Literal
 from benchflow_core.contracts.agents import PermissionPolicy
 from benchflow_core.drive.scenes import Scene
 from benchflow_core.drive.users import BaseUser
+from benchflow_core.errors import UsageError
 from benchflow_core.rollout.learned import Learned
 from benchflow_core.world.choice import StateChoice
 
@@ -100,6 +101,11 @@ class RolloutSettings:
 
     def __post_init__(self, environment: str | None) -> None:
         self.sandbox = self.sandbox or environment
+        self.agent_idle_timeout = self.agent_idle_timeout or None
+        for name in ("timeout", "agent_idle_timeout", "sandbox_setup_timeout", "user_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not 0 < seconds < float("inf"):
+                raise UsageError(f"{name} = {seconds:g}: expected a number of seconds above 0.")
 
 
 # The dataclass took the default of `environment`; reading it gives the sandbox, under its older name.

@@ -218,3 +218,8 @@ def test_a_full_disk(tmp_path, cache, command, env, name, task, filled):
     assert "No space left on device" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
     assert list(cache.glob("work/*")) == []
+
+
+@pytest.mark.parametrize("given", [["--timeout", "-1"], ["--timeout", "nan"], ["--agent-idle-timeout", "-3"]])
+def test_times_that_are_none(bench, name, task, given):
+    one_line(bench("eval", "create", "-t", task, "-a", name("oracle"), *given), "timeout")
