@@ -126,7 +126,7 @@ rollout_options = options(
     click.option("--sandbox-user", help="Run agents as this user of the box; it is made if missing. null: root."),
     click.option(
         "--sandbox-setup-timeout",
-        type=float,
+        type=click.FloatRange(0, min_open=True),
         default=120.0,
         show_default=True,
         help="Seconds for preparing the agent's user and files.",
@@ -141,7 +141,11 @@ rollout_options = options(
         show_default=True,
         help="Seconds without a sign of life; 0 or none: no limit.",
     ),
-    click.option("--timeout", type=float, help="Seconds for the agent, instead of the task's own limit."),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        help="Seconds for the agent, instead of the task's own limit.",
+    ),
     click.option(
         "--prompt",
         "prompts",
@@ -163,6 +167,13 @@ rollout_options = options(
         show_default=True,
         help="allow: agents do not ask, or get a yes. ask: they ask, and get a yes unless the user says no. "
         "reject: they ask, and get a no.",
+    ),
+    click.option(
+        "--client-methods",
+        type=click.Choice(["none", "files", "terminal", "all"]),
+        default="none",
+        show_default=True,
+        help="Serve ACP's fs and terminal methods, for agents that work through their client. They act in the box.",
     ),
     click.option(
         "--auth",

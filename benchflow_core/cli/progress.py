@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from benchflow_core.cli.tracker import Tracker, amount, span
-from benchflow_core.cli.ui import Ui
+from benchflow_core.cli.ui import Ui, printable
 
 if TYPE_CHECKING:
     from benchflow_core.cli.dashboard import Dashboard
@@ -118,7 +118,7 @@ class Progress:
         if self._view is not None:
             self._view.line(text)
         else:
-            self._ui.note(text)
+            self._ui.note(printable(text))
 
     def stopped(self, job_dir: Path) -> None:
         """After a stop that finished nothing more."""
@@ -133,7 +133,8 @@ class Progress:
         self.close()
         ui, t = self._ui, self._tracker
         for failure in result.failures[:_SHOWN_FAILURES]:
-            ui.out(f"✗ {failure['task']}: {failure['reason']}  ({result.job_dir}/{failure['rollout']})")
+            where = f"({result.job_dir}/{failure['rollout']})"
+            ui.out(printable(f"✗ {failure['task']}: {failure['reason']}  {where}"))
         if len(result.failures) > _SHOWN_FAILURES:
             ui.out(f"  … and {len(result.failures) - _SHOWN_FAILURES} more: bench eval show {result.job_dir}")
         kept = [f["rollout"] for f in result.failures if _kept(result, f["rollout"])]

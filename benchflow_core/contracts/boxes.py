@@ -99,6 +99,7 @@ class StartRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables of every process in the box. Not for secrets: those travel in `exec(env=…)`."""
     workdir: str | None = None
+    """`None`: the image's. Made where it is missing; `BoxInfo.workdir` says where it is."""
     resources: Resources = field(default_factory=Resources)
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -205,6 +205,8 @@ class Task:
     prompt_prefix: str = ""
     steps: tuple[Step, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
+    prior_conversation: Path | None = None
+    """What was said before the agent comes in. Only reference and null agents play such a task yet."""
     locked_paths: tuple[str, ...] = ("/solution", "/tests")
     """Never readable by an agent without oracle access."""
     drive: Mapping[str, Any] | None = None

@@ -81,6 +81,15 @@ def _config(folder: Path, state: State, agent: str | None, model: str | None) ->
 
 
 _SAME = tuple(
-    {"sandbox_user", "agent_options", "permissions", "isolation", "allow_env", "services", "reasoning_effort"}
+    {
+        "sandbox_user",
+        "agent_options",
+        "permissions",
+        "client_methods",
+        "isolation",
+        "allow_env",
+        "services",
+        "reasoning_effort",
+    }
     & {field.name for field in fields(RolloutConfig)}
 )

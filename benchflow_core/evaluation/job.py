@@ -63,6 +63,7 @@ class Evaluation:
         self.tasks_dir = tasks_dir
         self.jobs_dir = Path(jobs_dir)
         self.config = config or EvaluationConfig()
+        self._named = job_name is not None
         self.job_name = job_name or _fresh_job_name(self.jobs_dir)
         self._env = env
         self._listener = listener
@@ -187,6 +188,9 @@ class Evaluation:
             except FileExistsError:
                 if not self.job_dir.exists() or not self.job_dir.is_dir():
                     raise cannot_write(self.job_dir, NotADirectoryError()) from None
+                if not self._named and self._place is None:  # another job took the name of this second meanwhile
+                    self.job_name = _fresh_job_name(self.jobs_dir)
+                    return self._claim()
                 raise ConfigurationError(
                     f"{self.job_dir} already exists.",
                     remedy=f"Choose another --job-name, or go on with it: bench eval resume {self.job_dir}",

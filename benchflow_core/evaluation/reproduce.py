@@ -109,6 +109,7 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
         agent_idle_timeout=limits["idle"],
         timeout=limits["agent_timeout"],
         permissions=settings["permissions"],
+        client_methods=settings.get("client_methods", "none"),
         auth=settings.get("auth", "gateway"),
         gateway=settings.get("gateway"),
         gateway_options=settings.get("gateway_options") or {},

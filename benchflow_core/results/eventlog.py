@@ -10,7 +10,9 @@ from typing import Any
 from benchflow_core.results.clock import stamp
 from benchflow_core.results.encode import encoder
 from benchflow_core.results.files import cannot_write
+from benchflow_core.results.pieces import Pieces
 from benchflow_core.results.redact import Redactor
+from benchflow_core.results.trajectory import CHUNKS, with_text
 
 __all__ = ["EVENT_VERSION", "EventLog"]
 
@@ -29,6 +31,7 @@ class EventLog:
     ) -> None:
         self.path = path
         self._redactor = redactor
+        self._pieces = Pieces(redactor)
         self._on_event = on_event
         self._started = time.monotonic()
         self._flushed = self._started
@@ -55,6 +58,19 @@ class EventLog:
         session: str | None = None,
     ) -> dict[str, Any]:
         """Append one event and return it as written."""
+        place = {"scene": scene, "role": role, "turn": turn, "session": session}
+        if kind not in CHUNKS:
+            self._say_the_rest()
+        elif data is not None:
+            data = with_text(data, lambda text: self._pieces.add((kind, *place.items()), text))
+        return self._write(kind, data or {}, place)
+
+    def _say_the_rest(self) -> None:
+        """A message is over: what looked like the beginning of a secret was none."""
+        for (kind, *place), text in self._pieces.waiting().items():
+            self._write(kind, {"sessionUpdate": kind, "content": {"type": "text", "text": text}}, dict(place))
+
+    def _write(self, kind: str, data: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
         clock = time.monotonic()
         self._seq += 1
         event: dict[str, Any] = {
@@ -64,10 +80,8 @@ class EventLog:
             "at": round(clock - self._started, 6),
             "kind": kind,
         }
-        for name, value in (("scene", scene), ("role", role), ("turn", turn), ("session", session)):
-            if value is not None:
-                event[name] = value
-        event["data"] = data or {}
+        event |= {name: value for name, value in place.items() if value is not None}
+        event["data"] = data
         if not self._broken and not self._file.closed:  # what cannot be written is told after the log was closed
             self._append(self._redactor.text(_encode(event)), clock)
         if self._on_event is not None:
@@ -98,6 +112,7 @@ class EventLog:
 
     def close(self) -> None:
         """Safe to call again."""
+        self._say_the_rest()
         try:
             self._file.close()
         except OSError as error:

@@ -81,13 +81,16 @@ def _write_new(path: str, data: bytes) -> None:
         os.close(fd)
 
 
-def cannot_write(path: Path, error: OSError) -> BenchflowError:
+_ELSEWHERE = "Choose another folder with --jobs-dir."
+
+
+def cannot_write(path: Path, error: OSError, *, elsewhere: str = _ELSEWHERE) -> BenchflowError:
     """One clear line for every way a write can fail. A full disk is nobody's mistake; a forbidden folder is."""
     blocked = isinstance(error, FileExistsError | NotADirectoryError)
     message = f"cannot write {path}: {'its folder is a file' if blocked else error.strerror or error}."
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-        return InfrastructureError(message, remedy="Free some space, or choose another --jobs-dir.", retryable=False)
-    return ConfigurationError(message, remedy="Choose another folder with --jobs-dir.")
+        return InfrastructureError(message, remedy=f"Free some space. {elsewhere}", retryable=False)
+    return ConfigurationError(message, remedy=elsewhere)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
-__all__ = ["MARK", "Cleaner", "Redactor", "secret_names"]
+__all__ = ["HEAD", "MARK", "Cleaner", "Redactor", "secret_names"]
 
 MARK = "[redacted]"
 _SECRET_NAME = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST = 6
 """Shorter values would redact ordinary words."""
+_SHORTEST_CODED: Final = 8
+HEAD: Final = 4
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 _TOKENS: Final = re.compile(
     rb"\b(?:sk-[A-Za-z0-9_-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{35}|xox[abpr]-[A-Za-z0-9-]{20,}"
     rb"|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
@@ -33,8 +38,10 @@ class Redactor:
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values: set[str] = set()
         self._compiled: re.Pattern[str] | None = None
+        self._heads: dict[str, list[str]] = {}
+        self._bytes: tuple[bytes, ...] = ()
+        self.longest = 0
         self._stale = False
-        self._simple = True
         self.add(values)
 
     @classmethod
@@ -53,58 +60,84 @@ class Redactor:
         self._stale = self._stale or len(self._values) != before
 
     @property
-    def _pattern(self) -> re.Pattern[str] | None:
-        """Each value in the forms it takes on its way: as it is, inside JSON, inside a URL."""
+    def heads(self) -> Mapping[str, list[str]]:
+        """Each value in every form it takes on its way, by the first characters: few have to be looked for."""
         if self._stale:
             self._stale = False
-            forms = {f for v in self._values for f in (v, json.dumps(v)[1:-1], quote(v, safe=""))}
-            longest_first = sorted(forms, key=len, reverse=True)
-            self._compiled = re.compile("|".join(map(re.escape, longest_first))) if forms else None
-            self._simple = all(json.dumps(v, ensure_ascii=False)[1:-1] == v for v in self._values)
-        return self._compiled
+            forms = sorted({form for value in self._values for form in _forms(value)}, key=len, reverse=True)
+            self._heads, self.longest = {}, max(map(len, forms), default=0)
+            for form in forms:
+                self._heads.setdefault(form[:HEAD], []).append(form)
+            self._bytes = tuple(head.encode("utf-8", "surrogatepass") for head in self._heads)
+            self._compiled = re.compile("|".join(map(re.escape, forms))) if forms else None
+        return self._heads
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where secrets stand in a text."""
+        for head in self.heads:
+            if head in text and self._compiled is not None:
+                return [found.span() for found in self._compiled.finditer(text)]
+        return []
 
     def text(self, text: str) -> str:
-        pattern = self._pattern
-        return pattern.sub(MARK, text) if pattern else text
+        for head in self.heads:
+            if head in text and self._compiled is not None:
+                return self._compiled.sub(MARK, text)
+        return text
 
     def value(self, value: Any) -> Any:
-        """JSON values, every text in them clean. Where there is nothing to hide, that costs one search."""
-        pattern = self._pattern
-        if pattern is None:
-            return value
-        if self._simple and pattern.search(json.dumps(value, ensure_ascii=False, default=str)) is None:
-            return value
-        return self._cleaned(value)
-
-    def _cleaned(self, value: Any) -> Any:
+        """JSON values, every text in them clean."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {key: self._cleaned(item) for key, item in value.items()}
+            return {self.text(key) if isinstance(key, str) else key: self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._cleaned(item) for item in value]
+            return [self.value(item) for item in value]
         return value
 
     def data(self, data: bytes) -> bytes:
         """For files of unknown content: nothing but the secret changes."""
-        if self._pattern is None:
+        if not self.heads or not any(head in data for head in self._bytes):
             return data
         return self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def tree(self, root: Path) -> list[Path]:
-        """Clean every file below `root` that came out of a box; returns those that changed."""
+        """Clean every file below `root` that came out of a box, its name too; returns those whose content changed."""
         changed: list[Path] = []
-        if self._pattern is None or not root.is_dir():
+        if not self.heads or not root.is_dir():
             return changed
-        for path in root.rglob("*"):
-            if path.is_symlink() or not path.is_file():
+        for path in sorted(root.rglob("*"), reverse=True):  # what is in a folder before the folder
+            place = self._renamed(path)
+            if place.is_symlink() or not place.is_file():
                 continue
-            before = path.read_bytes()
+            before = place.read_bytes()
             after = self.data(before)
             if after != before:
-                path.write_bytes(after)
-                changed.append(path)
+                place.write_bytes(after)
+                changed.append(place)
         return changed
+
+    def _renamed(self, path: Path) -> Path:
+        name = self.text(path.name)
+        if name == path.name:
+            return path
+        place, number = path.with_name(name), 1
+        while os.path.lexists(place):
+            place, number = path.with_name(f"{name}-{number}"), number + 1
+        return path.rename(place)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """As it is, inside JSON and JSON in JSON, inside a URL, as hexadecimal digits, and inside base64."""
+    quoted = {json.dumps(value, ensure_ascii=plain)[1:-1] for plain in (True, False)}
+    yield from (value, *quoted, *(json.dumps(text)[1:-1] for text in quoted), quote(value, safe=""), quote_plus(value))
+    raw = value.encode("utf-8", "surrogatepass")
+    yield from (raw.hex(), raw.hex().upper())
+    for before in range(3):  # the same bytes look different after one or two others
+        start, end = (0, 2, 3)[before], (len(raw) + before) * 8 // 6
+        core = base64.b64encode(bytes(before) + raw).decode()[start:end]
+        if len(core) >= _SHORTEST_CODED:
+            yield from (core, core.translate(_URL_SAFE))
 
 
 class Cleaner:

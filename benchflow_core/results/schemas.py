@@ -132,6 +132,7 @@ class Config(Shape):
     agent_idle_timeout_sec: float | None
     timeout_sec: float | None
     permissions: Literal["allow", "reject", "ask"]
+    client_methods: Literal["none", "files", "terminal", "all"] = "none"
     auth: Literal["gateway", "native"] = "gateway"
     isolation: str | None
     verify: bool

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-__all__ = ["CONCERNED", "Counts", "trajectory"]
+__all__ = ["CHUNKS", "CONCERNED", "Counts", "trajectory", "with_text"]
 
-_CHUNKS = {
+CHUNKS: Final = {
     "agent_message_chunk": "agent_message",
     "agent_thought_chunk": "agent_thought",
     "user_message_chunk": "user_message",
 }
 _CALLS = ("tool_call", "tool_call_update", "permission_request")
 _SAID = ("error", "notice", "plan", "usage_update")
-_KINDS = (*_CHUNKS, *_CALLS, *_SAID, "skill_invoked", "turn_started", "turn_finished")
+_KINDS = (*CHUNKS, *_CALLS, *_SAID, "skill_invoked", "turn_started", "turn_finished")
 CONCERNED: Final = re.compile(rf'"kind": ?"(?:{"|".join(_KINDS)})"'.encode())
 """In the line of every event that a trajectory is made from, and in few others."""
 _WHERE = ("scene", "role", "turn", "session")
@@ -36,8 +36,8 @@ def trajectory(events: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     turn = _Turn()
     for event in events:
         kind, data = event["kind"], event.get("data") or {}
-        if kind in _CHUNKS:
-            turn.say(event, _CHUNKS[kind], _text_of(data))
+        if kind in CHUNKS:
+            turn.say(event, CHUNKS[kind], _text_of(data))
         elif kind in _CALLS:
             turn.call(event, data)
         elif kind == "skill_invoked":
@@ -79,7 +79,7 @@ class _Turn:
     def _close_text(self) -> None:
         """Parts are joined once: a long message in small chunks costs no more than a short one in one."""
         if self._text:
-            last = next(e for e in reversed(self.entries) if e["type"] in _CHUNKS.values())
+            last = next(e for e in reversed(self.entries) if e["type"] in CHUNKS.values())
             last["text"] = "".join(self._text)
             self._text = []
 
@@ -110,6 +110,15 @@ class _Turn:
         """Whatever kind the agent gives the call, here it is a skill's."""
         if (call := self._calls.get(str(data.get("toolCallId")))) is not None:
             call["kind"], call["skill"] = "skill", data.get("skill")
+
+
+def with_text(data: Mapping[str, Any], change: Callable[[str], str]) -> Mapping[str, Any]:
+    """A chunk with its text changed."""
+    content = data.get("content")
+    if not isinstance(content, Mapping) or not isinstance(content.get("text"), str):
+        return data
+    text = change(content["text"])
+    return data if text == content["text"] else {**data, "content": {**content, "text": text}}
 
 
 def _text_of(data: Mapping[str, Any]) -> str:

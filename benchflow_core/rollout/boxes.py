@@ -12,7 +12,7 @@ from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.contracts.tasks import Healthcheck, SetupCommand
 from benchflow_core.errors import ConfigurationError, InfrastructureError, TaskError
 
-__all__ = ["ensure_user", "make_folders", "run_setup", "stage_logs", "user_home", "wait_healthy"]
+__all__ = ["ensure_user", "run_setup", "said", "stage_logs", "user_home", "wait_healthy"]
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}|\d+")
 _LOGS = ("agent", "verifier", "artifacts")
@@ -36,16 +36,6 @@ def stage_logs(folder: Path) -> Path:
         (folder / name).mkdir()
         (folder / name).chmod(0o777)
     return folder
-
-
-async def make_folders(sandbox: Sandbox, workdir: str, logs: Path) -> None:
-    """The log folders, and the working directory. A transfer: it costs less than a command."""
-    await sandbox.upload(logs, "/logs")
-    if workdir == sandbox.info.workdir:
-        return
-    done = await sandbox.exec(("mkdir", "-p", workdir), user="root", cwd="/", timeout=60)
-    if done.exit_code:
-        raise InfrastructureError(f"the working directory {workdir} could not be made: {_tail(done.stderr)}")
 
 
 async def ensure_user(sandbox: Sandbox, user: str, workdir: str) -> None:
@@ -82,9 +72,7 @@ async def run_setup(sandbox: Sandbox, command: SetupCommand, env: Mapping[str, s
     if done.timed_out:
         raise TaskError(f"set-up command took longer than {command.timeout:.0f} s: {command.command}")
     if done.exit_code:
-        raise TaskError(
-            f"set-up command failed with exit code {done.exit_code}: {command.command}: {_tail(done.stderr)}"
-        )
+        raise TaskError(f"set-up command failed with exit code {done.exit_code}: {command.command}{said(done.stderr)}")
 
 
 async def wait_healthy(sandbox: Sandbox, check: Healthcheck) -> None:
@@ -96,10 +84,16 @@ async def wait_healthy(sandbox: Sandbox, check: Healthcheck) -> None:
             return
         starting = time.monotonic() - started < check.start_period
         failures += not starting
-        last = "timed out" if done.timed_out else _tail(done.stderr or done.stdout)
+        last = ": timed out" if done.timed_out else said(done.stderr or done.stdout)
         if failures >= check.retries:
-            raise TaskError(f"health check failed {failures} times in a row: {check.command}: {last}")
+            raise TaskError(f"health check failed {failures} times in a row: {check.command}{last}")
         await asyncio.sleep(check.start_interval if starting else check.interval)
+
+
+def said(output: bytes) -> str:
+    """The end of what a command printed, to stand behind what it did; nothing if it was silent."""
+    text = _tail(output)
+    return f": {text}" if text else ""
 
 
 def _tail(output: bytes, limit: int = 300) -> str:

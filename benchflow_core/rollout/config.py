@@ -10,6 +10,7 @@ from typing import Any, Literal
 from benchflow_core.contracts.agents import PermissionPolicy
 from benchflow_core.drive.scenes import Scene
 from benchflow_core.drive.users import BaseUser
+from benchflow_core.errors import UsageError
 from benchflow_core.rollout.learned import Learned
 from benchflow_core.world.choice import StateChoice
 
@@ -42,6 +43,8 @@ class RolloutSettings:
     timeout: float | None = None
     """Seconds for all of the agent's turns; none: the task's own limit."""
     permissions: PermissionPolicy = "allow"
+    client_methods: Literal["none", "files", "terminal", "all"] = "none"
+    """ACP's `fs/*` and `terminal/*`, for agents that work through their client: they act in the box, as the agent."""
     auth: Literal["gateway", "native"] = "gateway"
     """`native`: the agent's login on this host goes into the box and no gateway is used; marked in the result."""
     isolation: str | None = None
@@ -98,6 +101,11 @@ class RolloutSettings:
 
     def __post_init__(self, environment: str | None) -> None:
         self.sandbox = self.sandbox or environment
+        self.agent_idle_timeout = self.agent_idle_timeout or None
+        for name in ("timeout", "agent_idle_timeout", "sandbox_setup_timeout", "user_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not 0 < seconds < float("inf"):
+                raise UsageError(f"{name} = {seconds:g}: expected a number of seconds above 0.")
 
 
 # The dataclass took the default of `environment`; reading it gives the sandbox, under its older name.

@@ -71,6 +71,7 @@ def write_config(rollout: Rollout) -> None:
         "agent_idle_timeout_sec": config.agent_idle_timeout,
         "timeout_sec": config.timeout,
         "permissions": config.permissions,
+        "client_methods": config.client_methods,
         "auth": config.auth,
         "isolation": config.isolation,
         "verify": config.verify,

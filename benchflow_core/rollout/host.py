@@ -19,7 +19,7 @@ from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxCo
 from benchflow_core.dotenv import user_env
 from benchflow_core.errors import BenchflowError, PluginFailed
 from benchflow_core.plugins import Loaded, Registry, registry
-from benchflow_core.results.files import write_bytes
+from benchflow_core.results.files import cannot_write, write_bytes
 from benchflow_core.results.layout import cache_dir
 from benchflow_core.results.redact import Redactor
 from benchflow_core.rollout.boxes import stage_logs
@@ -90,10 +90,14 @@ class Host:
         """Private to this process; what a killed one left is swept on the way."""
         if self._work is None:
             parent = self.cache / "work"
-            parent.mkdir(parents=True, exist_ok=True)
-            _sweep(parent)
-            self._work = parent / f"{os.getpid()}-{_started(os.getpid())}-{time.monotonic_ns()}"
-            self._work.mkdir(mode=0o700)
+            work = parent / f"{os.getpid()}-{_started(os.getpid())}-{time.monotonic_ns()}"
+            try:
+                parent.mkdir(parents=True, exist_ok=True)
+                _sweep(parent)
+                work.mkdir(mode=0o700)
+            except OSError as error:
+                raise cannot_write(work, error, elsewhere="Name another cache folder with BENCHFLOW_CACHE.") from error
+            self._work = work
         return self._work
 
     @cached_property

@@ -71,6 +71,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "sandbox_user": config.sandbox_user,
             "sandbox_locked_paths": list(config.sandbox_locked_paths),
             "permissions": config.permissions,
+            "client_methods": config.client_methods,
             "auth": config.auth,
             "gateway": config.gateway,
             "gateway_options": dict(config.gateway_options),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ async def ready_box(rollout: Rollout) -> None:
     for notice in (*rollout.image.notices, *sandbox.info.notices):
         rollout.notice(notice)
     rollout.result.image_fidelity = rollout.image.fidelity
-    await boxes.make_folders(sandbox, rollout.workdir, rollout.host.log_folders)
+    await sandbox.upload(rollout.host.log_folders, "/logs")
     if task.environment.upload_context and rollout.context:
         await sandbox.upload(rollout.context, rollout.workdir)
     if task.instruction:
@@ -140,7 +141,8 @@ def typed(rollout: Rollout, error: OSError) -> BenchflowError:
         return disappeared(rollout)
     said = error.strerror or str(error) or type(error).__name__
     late = isinstance(error, TimeoutError)  # of a plugin's, which may be in time when it is tried again
-    return InfrastructureError(f"{said}: {error.filename or ''}".rstrip(": ") + ".", retryable=late)
+    where = error.filename or (f"below {rollout.host.cache}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "")
+    return InfrastructureError(f"{said}: {where}".rstrip(": ") + ".", retryable=late)
 
 
 def verifier_env(rollout: Rollout) -> dict[str, str]:

@@ -53,4 +53,5 @@ class Record:
     def finish(self) -> None:
         """Close the log and derive the views."""
         self.log.close()
-        write_jsonl(self.dir.trajectory, trajectory(read_jsonl(self.dir.events, CONCERNED)))
+        entries = trajectory(read_jsonl(self.dir.events, CONCERNED))
+        write_jsonl(self.dir.trajectory, map(self.redactor.value, entries))

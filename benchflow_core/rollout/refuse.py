@@ -76,6 +76,11 @@ def refuse_host_vars(task: Task, allowed: Sequence[str], env: Mapping[str, str])
         raise ConfigurationError(
             f"task '{task.name}' asks for host variables: {', '.join(asked)}.", remedy=f"Allow them with {flags}."
         )
+    unset = [v.name for v in requested_host_vars(task) if v.required and v.name not in env]
+    if unset:
+        raise ConfigurationError(
+            f"task '{task.name}' needs host variables that are not set: {', '.join(unset)}.", remedy="Set them first."
+        )
 
 
 def refuse_missing(
@@ -115,6 +120,11 @@ def refuse_agent(
         )
     if agent.spec.prepare is None and agent.spec.connect is None:
         raise ConfigurationError(f"agent '{name}' only wraps others.", remedy=f"Name one: -a {name}/<agent>")
+    if task.prior_conversation is not None and agent.spec.purpose == "normal":
+        raise CapabilityMissing(
+            f"task '{task.name}' goes on from an earlier conversation ({task.prior_conversation.name}), which agent "
+            f"'{name}' cannot be given."
+        )
     if not offered and not task.environment.mcp_servers:
         return
     if agent.spec.purpose == "normal" and not agent.spec.mcp:

@@ -220,7 +220,7 @@ class Rollout:
             except InfrastructureError:
                 self.host.forget_images()
                 raise
-            self.workdir = self.plan.task.environment.workdir or self._sandbox.info.workdir
+            self.workdir = self._sandbox.info.workdir
             await prepare.ready_box(self)
 
     async def prepared_image(self) -> ImageRef:

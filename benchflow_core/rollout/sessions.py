@@ -21,6 +21,7 @@ from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
     from benchflow_core.acp import AcpOptions
+    from benchflow_core.acp.options import ClientFiles
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["LiveSession", "open_live_session"]
@@ -186,6 +187,25 @@ def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: A
         idle_timeout=idle if idle is not None else rollout.config.agent_idle_timeout,
         session_meta=launch.session_meta,
         session_mode=launch.session_mode,
+        client_files=_client_files(rollout, live, context),
+    )
+
+
+def _client_files(rollout: Rollout, live: LiveSession, context: AgentContext) -> ClientFiles | None:
+    """What the agent may ask of its client, as itself and in its own view."""
+    wanted = rollout.config.client_methods
+    if wanted == "none":
+        return None
+    from benchflow_core.acp.options import ClientFiles
+
+    return ClientFiles(
+        rollout.sandbox,
+        rollout.agent_user,
+        context.workdir,
+        env=context.env,
+        view=live.view,
+        files=wanted != "terminal",
+        terminal=wanted != "files",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.tasks import Rewards, Step
-from benchflow_core.errors import ErrorKind, TaskError
+from benchflow_core.errors import BenchflowError, ErrorKind, TaskError
 from benchflow_core.rollout import boxes, collect, prepare
 from benchflow_core.task import meets_minimum
 
@@ -36,10 +36,14 @@ async def run_steps(rollout: Rollout) -> None:
 
 
 async def _one(rollout: Rollout, step: Step) -> Rewards | None:
-    entry: dict[str, Any] = {"name": step.name, "rewards": None, "error": None}
+    entry: dict[str, Any] = {"name": step.name, "rewards": None, "error": None, "verifier_error": None}
     rollout.result.step_results.append(entry)
-    await _make_ready(rollout, step)
-    await prepare.ready_agent(rollout)
+    try:
+        await _make_ready(rollout, step)
+        await prepare.ready_agent(rollout)
+    except BenchflowError as error:
+        entry["error"] = error.to_json()
+        raise
     await rollout.drive()
     if rollout.error is not None:
         entry["error"] = rollout.error.to_json()
@@ -67,7 +71,7 @@ async def _make_ready(rollout: Rollout, step: Step) -> None:
         argv = ("bash", "-c", _SETUP, "bash", rollout.workdir)
         done = await rollout.sandbox.exec(argv, user=step.agent_user or rollout.plan.task.agent_user, timeout=600)
         if done.exit_code or done.timed_out:
-            tail = done.stderr.decode("utf-8", "replace")[-300:]
-            raise TaskError(f"setup.sh of step '{step.name}' failed with exit code {done.exit_code}: {tail}")
+            how = "took longer than 600 s" if done.timed_out else f"failed with exit code {done.exit_code}"
+            raise TaskError(f"setup.sh of step '{step.name}' {how}{boxes.said(done.stderr)}")
     if step.healthcheck is not None:
         await boxes.wait_healthy(rollout.sandbox, step.healthcheck)

@@ -140,6 +140,11 @@ def test_a_task_that_asks_for_host_variables_needs_leave(bench, name, task, resu
     done = bench("eval", "create", "-t", task, "-a", name("oracle"), more={"MY_TOKEN": "hunter2-hunter2"})
     assert done.code == 1
     one_line(done, "asks for host variables: MY_TOKEN", "--allow-env MY_TOKEN")
+    unset = bench("eval", "create", "-t", task, "-a", name("oracle"), "--allow-env", "MY_TOKEN")
+    one_line(unset, "needs host variables that are not set: MY_TOKEN")
+    (task / "trajectory.json").write_text("{}")
+    told = bench("eval", "create", "-t", task, "-a", "cmd:true", "--allow-env", "MY_TOKEN", more={"MY_TOKEN": "x"})
+    one_line(told, "goes on from an earlier conversation (trajectory.json), which agent 'cmd:true' cannot be given")
     allowed = bench(
         "eval",
         "create",
@@ -222,3 +227,8 @@ def test_a_full_disk(tmp_path, cache, command, env, name, task, filled):
     assert "No space left on device" in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
     assert list(cache.glob("work/*")) == []
+
+
+@pytest.mark.parametrize("given", [["--timeout", "-1"], ["--timeout", "nan"], ["--agent-idle-timeout", "-3"]])
+def test_times_that_are_none(bench, name, task, given):
+    one_line(bench("eval", "create", "-t", task, "-a", name("oracle"), *given), "timeout")

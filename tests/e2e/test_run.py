@@ -30,6 +30,20 @@ def test_a_folder_of_tasks_is_one_score(bench, name, examples):
     assert done.json["verifier_isolation"] == {"fresh": len(EXAMPLES)}
 
 
+def test_the_main_job_where_namespaces_are_forbidden(bench, name, examples, tmp_path):
+    stage = {"BENCHFLOW_LOCAL_STAGE": "3"}
+    tasks = tmp_path / "tasks"
+    for task in ("hello-file", "hello-doc", "two-step-notes"):
+        shutil.copytree(examples / task, tasks / task)
+    done = bench("eval", "create", "-t", tasks, "-a", name("oracle"), "--sandbox", name("local"), "--json", more=stage)
+    assert done.code == 0, done.err
+    assert done.json["passed"] == 3 and done.json["verifier_isolation"] == {"shared": 3}
+    task = examples / "fix-the-script"
+    agent = ["-a", name("scripted"), "--agent-option", f"script={task / 'scripted/solve.yaml'}"]
+    done = bench("eval", "create", "-t", task, *agent, "--sandbox", name("local"), "--json", more=stage)
+    assert done.code == 0 and done.json["passed"] == 1 and not done.json["error_categories"], done.err
+
+
 def test_the_artifacts_are_all_there_and_say_what_happened(bench, name, examples, result_of):
     assert bench("eval", "create", "-t", examples / "hello-file", "-a", name("oracle")).code == 0
     result = result_of()
@@ -149,6 +163,17 @@ def test_a_multi_step_task_is_verified_step_by_step(bench, name, examples, resul
     assert (result["dir"] / "steps").is_dir()
 
 
+def test_a_step_that_cannot_begin_says_why(bench, name, examples, result_of, tmp_path):
+    task = shutil.copytree(examples / "two-step-notes", tmp_path / "task")
+    second = task / "steps/report"
+    (second / "workdir").mkdir(exist_ok=True)
+    (second / "workdir" / "setup.sh").write_text("exit 4\n")
+    assert bench("eval", "create", "-t", task, "-a", name("oracle")).code == 1
+    first, failed = result_of()["step_results"]
+    assert first["rewards"] is not None and failed["rewards"] is None
+    assert failed["error"]["message"] == "setup.sh of step 'report' failed with exit code 4"
+
+
 def test_a_server_that_an_acp_agent_started_is_there_for_the_tests(bench, name, examples):
     task = examples / "tiny-http-server"
     done = bench(
@@ -193,3 +218,16 @@ def test_a_context_root_above_the_task(bench, name, tmp_path, examples, result_o
     assert result_of()["rewards"] == {"reward": 1.0}
     refused = bench(*common, examples)
     assert refused.code == 1 and "does not hold" in refused.err
+
+
+def test_an_agent_that_works_through_its_client(bench, name, examples, tmp_path, result_of):
+    write = {"method": "fs/write_text_file", "params": {"path": "/app/hello.txt", "content": "Hello, Ada!\n"}}
+    (tmp_path / "script.yaml").write_text(json.dumps([{"call": write}]))
+    agent = ["-a", name("scripted"), "--agent-option", f"script={tmp_path / 'script.yaml'}"]
+    for asked, reward in (("terminal", 0), ("files", 1)):
+        out = tmp_path / asked
+        done = bench("eval", "create", "-t", examples / "hello-file", *agent, "--client-methods", asked, "-o", out)
+        assert done.code == 0, done.err
+        result = result_of(out)
+        assert result["rewards"]["reward"] == reward, asked
+        assert json.loads((result["dir"] / "lock.json").read_text())["settings"]["client_methods"] == asked

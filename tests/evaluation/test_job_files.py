@@ -269,3 +269,16 @@ def test_a_rollout_of_a_file(tmp_path):
     path.write_text("task_dir: x\nmatrix: {agents: [a, b]}\n")
     with pytest.raises(ConfigurationError, match="a job of several rollouts"):
         load_rollout(path)
+
+
+def test_jobs_of_the_same_second_do_not_share_a_folder(tmp_path, monkeypatch):
+    from benchflow_core.evaluation.job import Evaluation
+
+    monkeypatch.setattr("benchflow_core.evaluation.job.job_name", lambda: "now")
+    jobs = [Evaluation(tmp_path, tmp_path / "jobs") for _ in range(3)]
+    for job in jobs:
+        job._claim().release()
+    assert [job.job_dir.name for job in jobs] == ["now", "now-2", "now-3"]
+    named = Evaluation(tmp_path, tmp_path / "jobs", job_name="now")
+    with pytest.raises(ConfigurationError, match="already exists"):
+        named._claim()

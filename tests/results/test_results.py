@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import tracemalloc
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -153,3 +155,42 @@ def test_what_a_terminal_printed_is_the_output_of_its_call():
     own = {"kind": "tool_call_update", "data": {"toolCallId": "t", "rawOutput": {"text": "own"}}}
     [call] = trajectory([*rows, own])
     assert call["raw_output"] == {"text": "own"}, "what the agent says itself wins"
+
+
+def _said(path):
+    return [json.loads(line)["data"]["content"]["text"] for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 11, 40])
+def test_a_secret_that_comes_in_pieces(tmp_path, size):
+    secret = "hunter2-plain-secret"
+    text = f"it is {secret}, not hunter2 or hunter2-plain-s; {secret}{secret} hunt"
+    log = EventLog(tmp_path / "events.jsonl", Redactor([secret]))
+    for at in range(0, len(text), size):
+        log.write("agent_message_chunk", {"content": {"type": "text", "text": text[at : at + size]}}, role="a")
+    log.close()
+    whole = "".join(_said(log.path))
+    for begun in ("hun", "hu", "h", ""):  # up to three characters cannot be told from ordinary text
+        whole = whole.replace(f"{begun}{MARK}", "*")
+    assert whole == "it is *, not hunter2 or hunter2-plain-s; ** hunt"
+    assert secret not in log.path.read_text()
+
+
+def test_secrets_in_codes_keys_and_names(tmp_path):
+    secret = 'Tr0ub4dor&3/"x'
+    redactor = Redactor([secret])
+    raw = secret.encode()
+    for coded in (raw.hex(), raw.hex().upper(), json.dumps(json.dumps(secret)), "a%20" + quote_plus(secret)):
+        assert MARK in redactor.text(coded)
+    for before in (b"", b":", b"ab", b"abc"):
+        coded = base64.b64encode(before + raw + b";").decode()
+        assert len(redactor.text(coded).replace(MARK, "")) <= 9 and MARK in redactor.text(coded)
+    assert redactor.value({secret: [{"k": secret}]}) == {MARK: [{"k": MARK}]}
+    name = "key-Tr0ub4dor-3xx"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / f"{name}.txt").write_text(name)
+    (tmp_path / MARK).write_text("")
+    assert Redactor([name]).tree(tmp_path) == [tmp_path / name / f"{MARK}.txt"]
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
+        MARK, f"{MARK}-1", f"{MARK}-1/{MARK}.txt",
+    ]  # fmt: skip

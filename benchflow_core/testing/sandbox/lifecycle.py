@@ -58,10 +58,11 @@ class LifecycleTests(SandboxSuite):
         await ok(box, 'cd "$1" && : >kit-probe && rm kit-probe', info.workdir)
         assert isinstance(await box.logs(), bytes)
 
-    async def test_working_directory_of_the_request_is_used(self, bench: Bench) -> None:
-        box = await bench.start(workdir="/tmp")
-        assert box.info.workdir == "/tmp"
-        assert await ok(box, "pwd") == "/tmp\n"
+    async def test_working_directory_of_the_request_is_made_and_used(self, bench: Bench) -> None:
+        folder = f"/tmp/{_marker()}"
+        box = await bench.start(workdir=folder)
+        assert box.info.workdir == folder
+        assert await ok(box, 'pwd && : >probe && rm probe && cd / && rmdir "$1"', folder) == f"{folder}\n"
 
     async def test_parallel_starts(self, bench: Bench) -> None:
         boxes = await asyncio.gather(*(bench.start(env={"KIT_N": str(n)}) for n in range(8)))

@@ -108,7 +108,7 @@ class HasNoHome(Box):
         return replace(self.inner.info, users=("somebody",))
 
 
-@defect("test_working_directory_of_the_request_is_used")
+@defect("test_working_directory_of_the_request_is_made_and_used")
 class IgnoresTheRequestedDirectory(Provider):
     async def start(self, image, request):
         return await super().start(image, replace(request, workdir=None))

@@ -7,6 +7,7 @@ import os
 import sys
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchflow_core.contracts import ImageRef, ImageRequest, Layer, Runtime, SandboxContext, Snapshot, StartRequest
 from benchflow_core.errors import BuildError, CapabilityMissing, SandboxStartError
@@ -53,7 +54,9 @@ class Provider:
             **image.env,
             **request.env,
         }
-        self._boxes[identity] = Box(identity, folder, request.workdir or str(folder / "work"), env)
+        workdir = Path(request.workdir or folder / "work")
+        workdir.mkdir(parents=True, exist_ok=True)
+        self._boxes[identity] = Box(identity, folder, str(workdir), env)
         return self._boxes[identity]
 
     async def forget(self, snapshot: Snapshot) -> None:

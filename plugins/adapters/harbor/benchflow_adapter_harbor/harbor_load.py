@@ -9,7 +9,7 @@ from typing import Any
 
 from benchflow_adapter_harbor import boxes
 from benchflow_adapter_harbor.config import Config
-from benchflow_adapter_harbor.files import problem, read_text
+from benchflow_adapter_harbor.files import existing_file, problem, read_text
 from benchflow_adapter_harbor.options import plain, read_options
 from benchflow_adapter_harbor.phases import Phases, find_solution, shared_fields
 from benchflow_adapter_harbor.report import Report
@@ -44,7 +44,8 @@ def load_harbor(path: Path) -> Task:
         verifier=phases.verifier(),
         solution=find_solution(config, environment, path / "solution", "/solution", path),
         steps=tuple(phases.step(step, read_instruction) for step in config.steps or ()),
-        metadata=_metadata(config, path, report),
+        metadata=_metadata(config),
+        prior_conversation=_prior(config, path),
         notices=tuple(report.notices),
     )
 
@@ -75,7 +76,12 @@ def _dialect(config: Config, report: Report) -> Any:
     return HarborDialect(last_step=last_step)
 
 
-def _metadata(config: Config, path: Path, report: Report) -> dict[str, Any]:
+def _prior(config: Config, path: Path) -> Path | None:
+    first = path / "steps" / config.steps[0].name if config.steps else path
+    return existing_file(first / "trajectory.json", path)
+
+
+def _metadata(config: Config) -> dict[str, Any]:
     found: dict[str, Any] = plain(config.metadata)
     if config.task and config.task.authors:
         found.setdefault("authors", [{"name": a.name, "email": a.email} for a in config.task.authors])
@@ -83,12 +89,6 @@ def _metadata(config: Config, path: Path, report: Report) -> dict[str, Any]:
         found.setdefault("source", config.source)
     if config.environment.bugswarm_image_tag:
         found.setdefault("bugswarm_image_tag", config.environment.bugswarm_image_tag)
-    first = path / "steps" / config.steps[0].name if config.steps else path
-    for prior in (first / "trajectory.json", path / "trajectory.json"):
-        if prior.is_file():
-            found["prior_trajectory"] = str(prior)
-            report.notices.append(f"{prior}: the prior conversation is not replayed: the agent starts without it")
-            break
     return found
 
 

@@ -274,9 +274,9 @@ def test_windows_does_not_take_the_other_script(harbor) -> None:
         harbor('[environment]\nos = "windows"\n')
 
 
-def test_a_prior_conversation_is_noticed(harbor) -> None:
-    task = harbor(**{"trajectory.json": "{}"})
-    assert task.metadata["prior_trajectory"].endswith("trajectory.json") and "not replayed" in task.notices[0]
+def test_a_prior_conversation_is_told(harbor) -> None:
+    assert harbor().prior_conversation is None
+    assert harbor(**{"trajectory.json": "{}"}).prior_conversation.name == "trajectory.json"
 
 
 def test_options_of_ours(harbor) -> None:

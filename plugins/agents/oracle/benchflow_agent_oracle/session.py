@@ -119,13 +119,15 @@ class OracleSession:
             return self._checked(done)
         self._checked(await self._sh(_MAKE_READY, root=True, timeout=_HOUSEKEEPING))
         try:
-            return await self._sh(_RUN, timeout=solution.timeout)
+            return self._checked(await self._sh(_RUN, timeout=solution.timeout))
         finally:
             with suppress(InfrastructureError):  # a box that is gone keeps nothing to lock
                 await self._sh(_LOCK, root=True, timeout=_HOUSEKEEPING)
 
     def _checked(self, done: ExecResult) -> ExecResult:
-        if done.exit_code == 97 and not done.stderr.rstrip().endswith(b"ran 97"):
+        """One that never came to run is not one that failed."""
+        code = done.exit_code
+        if code in (97, 126, 127) and not done.stderr.rstrip().endswith(b"ran %d" % code):
             reason = done.stderr.decode("utf-8", "replace").strip()[-300:]
             raise TaskError(f"the solution could not be made ready at {self._solution.target}: {reason}.")
         return done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ async def test_a_script_that_fails_still_ends_its_turn(context: Make, events: li
     outcome = await session.prompt("go")
     assert outcome.stop_reason == "end_turn" and outcome.data["exit_code"] == code
     assert events[-1].data["status"] == "failed" and events[-1].data["rawOutput"]["exit_code"] == code
+
+
+async def test_a_script_that_never_ran_is_not_one_that_failed(context: Make) -> None:
+    whole = context("#!/bin/sh\n")
+    session = await oracle.connect(replace(whole, agent=replace(whole.agent, workdir="/nowhere")))
+    with pytest.raises(TaskError, match="could not be made ready"):
+        await session.prompt("go")
 
 
 async def test_no_solution(context: Make, tmp_path: Path) -> None:

@@ -49,17 +49,21 @@ class Recipe:
     """Path in the box to a read-only source."""
     repositories: tuple[str, ...] = ()
     """The `objects` directories of git in the layers, as paths in the box."""
+    places: tuple[str, ...] = ()
+    """At stage 3: paths that are the box's own beside the usual ones."""
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> Recipe:
-        return cls(tuple(meta.get("layers", ())), dict(meta.get("shown", {})), tuple(meta.get("repositories", ())))
+        layers, repositories = tuple(meta.get("layers", ())), tuple(meta.get("repositories", ()))
+        return cls(layers, dict(meta.get("shown", {})), repositories, tuple(meta.get("places", ())))
 
     @property
     def on_snapshot(self) -> bool:
         return bool(self.layers) and self.layers[0].startswith(SNAPSHOTS)
 
     def meta(self) -> dict[str, Any]:
-        return {"layers": list(self.layers), "shown": dict(self.shown), "repositories": list(self.repositories)}
+        lists = {name: list(getattr(self, name)) for name in ("layers", "repositories", "places")}
+        return {**lists, "shown": dict(self.shown)}
 
 
 @dataclass(slots=True)
@@ -73,6 +77,8 @@ class Box:
     notes: tuple[str, ...]
     users: tuple[str, ...]
     proxy_port: int
+    workdir: str | None
+    """Where programs find the working directory, if not by its name."""
     proxy: int | None
     """A listener on the box's loopback for the way out, as a descriptor."""
 
@@ -189,6 +195,7 @@ class Engine:
         workdir: str = "/",
         revert: Sequence[str] = (),
         carry: bool = False,
+        building: bool = False,
         writable: Mapping[str, str] | None = None,
         **plan: Any,
     ) -> Box:
@@ -212,8 +219,10 @@ class Engine:
             with theirs:
                 settings: dict[str, Any] = {**_USUAL, **plan}
                 if self.plain:
-                    own, lock = writable or {}, probe.facts(3).landlock
-                    settings |= plain_plan(self.state, name, recipe.shown, own, self.python.prefix, landlock=lock)
+                    settings |= plain_plan(
+                        self.state, name, recipe.shown, writable or {}, self.python.prefix, layers=recipe.layers,
+                        places=recipe.places, workdir=workdir, building=building, landlock=probe.facts(3).landlock,
+                    )  # fmt: skip
                 else:
                     mounts = await self._layers(name, recipe, revert, carry, writable or {})
                     settings |= {"box": name, "mounts": mounts}
@@ -226,7 +235,9 @@ class Engine:
             if answer["event"] != "ready":
                 raise SandboxStartError(f"Box {lease.name} did not start: {answer.get('reason', 'it ended')}.")
             notes, users, proxy = tuple(answer["notes"]), tuple(answer["users"]), fds[0] if fds else None
-            return Box(name, channel, mounts, path, notes, users, int(answer["proxy_port"]), proxy)
+            return Box(
+                name, channel, mounts, path, notes, users, int(answer["proxy_port"]), answer.get("workdir"), proxy
+            )
         except BaseException as error:
             channel.close()
             first.drop()

@@ -14,13 +14,15 @@ from benchflow_boxkit.layering import install_failed
 
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest
-from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError, TaskError
+from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
 from benchflow_sandbox_local import host, store
-from benchflow_sandbox_local.dockerfile import parser
+from benchflow_sandbox_local.dockerfile import parser, without
 from benchflow_sandbox_local.dockerfile.build import Builder, Built
 from benchflow_sandbox_local.dockerfile.ignore import Context
 from benchflow_sandbox_local.engine import Engine, Recipe
-from benchflow_sandbox_local.sandbox import LocalSandbox
+from benchflow_sandbox_local.plainplan import claimed
+from benchflow_sandbox_local.refusing import read_dockerfile
+from benchflow_sandbox_local.sandbox import BUILDING, LocalSandbox
 
 __all__ = ["Images"]
 
@@ -59,16 +61,8 @@ class Images:
     # --- Dockerfiles -----------------------------------------------------------------------------------------------
 
     async def _from_dockerfile(self, request: ImageRequest, path: Path) -> ImageRef:
-        try:
-            text = path.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise TaskError(f"{path}: cannot be read as text: {error}.") from error
-        recipe = parser.parse(text, path.name)
-        if self._engine.plain:
-            raise CapabilityMissing(
-                f"{path.name}: where namespaces are forbidden (stage 3) no Dockerfile can be followed.",
-                remedy="Allow user namespaces to this user, or use a sandbox with the capability image-build.",
-            )
+        recipe = read_dockerfile(path)
+        places = claimed(without.places(recipe)) if self._engine.plain else ()
         wanted = request.base_override or recipe.stages[-1].base
         if not request.allow_substitute:
             raise CapabilityMissing(
@@ -76,12 +70,12 @@ class Images:
                 remedy=_REMEDY.format(capability="image-build"),
             )
         context = Context.of(request.context, path) if request.context else None
-        key = await asyncio.to_thread(self._key, request, text, context)
+        key = await asyncio.to_thread(self._key, request, path.read_text(), context)
         folder = self._engine.state / "images" / key
         async with self._locks.hold(f"image-{key}"):
             if not (folder / "image.json").is_file():
                 async with self._building:
-                    await self._build(request, recipe, context, folder)
+                    await self._build(request, recipe, context, folder, places)
         known = json.loads((folder / "image.json").read_text())
         notice = f"FROM {wanted} substituted by this host's {_host_name()}"
         return ImageRef(
@@ -93,7 +87,7 @@ class Images:
             user=known["user"],
             main=(*known["meta"].get("entrypoint", ()), *known["meta"].get("cmd", ())),
             notices=(notice, *known["notices"]),
-            meta={**Recipe(tuple(known["layers"]), {}, tuple(known["repositories"])).meta(), **known["meta"]},
+            meta={**Recipe(tuple(known["layers"]), {}, tuple(known["repositories"]), places).meta(), **known["meta"]},
         )
 
     def _key(self, request: ImageRequest, text: str, context: Context | None) -> str:
@@ -104,7 +98,14 @@ class Images:
             parts.append(store.tree_digest(context.root))
         return store.digest(parts)[:24]
 
-    async def _build(self, request: ImageRequest, recipe: parser.Recipe, context: Context | None, folder: Path) -> None:
+    async def _build(
+        self,
+        request: ImageRequest,
+        recipe: parser.Recipe,
+        context: Context | None,
+        folder: Path,
+        places: tuple[str, ...],
+    ) -> None:
         engine, name = self._engine, f"images/{folder.name}"
         if folder.exists():
             await engine.job("discard", paths=[name])
@@ -115,10 +116,10 @@ class Images:
         def recipe_of(layers: Sequence[str]) -> Recipe:
             """`layers` themselves, and what is known about them."""
             found = {path for layer in layers for path in repositories[layer]}
-            return Recipe(tuple(layers[:1] if engine.layout.stage == 2 else layers), {}, tuple(sorted(found)))
+            return Recipe(tuple(layers if engine.layout.stage == 1 else layers[:1]), {}, tuple(sorted(found)), places)
 
         async def open_box(layers: tuple[str, ...]) -> LocalSandbox:
-            return await self._open_box(ImageRef("local:build", workdir="/", meta=recipe_of(layers).meta()), {})
+            return await self._open_box(ImageRef(BUILDING, workdir="/", meta=recipe_of(layers).meta()), {})
 
         async def keep(box: LocalSandbox, number: int) -> str:
             layer = f"{name}/{number}"
@@ -177,7 +178,7 @@ class Images:
             raise
 
     async def _install(self, layer: Layer, source: str, earlier: Mapping[str, str]) -> None:
-        image = ImageRef("local:build", workdir="/", meta=Recipe(shown=earlier).meta())
+        image = ImageRef(BUILDING, workdir="/", meta=Recipe(shown=earlier).meta())
         box = await self._open_box(image, {_prefix(layer): source})
         try:
             async with asyncio.timeout(layer.timeout):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["plain_plan"]
+__all__ = ["claimed", "plain_plan"]
 
 _FOLDERS: Final = {
     "app": 0o755, "tests": 0o755, "solution": 0o755, "logs/agent": 0o755, "logs/verifier": 0o755,
@@ -14,14 +15,38 @@ _FOLDERS: Final = {
 }  # fmt: skip
 
 
+_TOPS: Final = tuple(sorted({f"/{name.split('/')[0]}" for name in _FOLDERS}))
+
+
+def claimed(paths: Iterable[str]) -> tuple[str, ...]:
+    """Those that become the box's own beside the usual ones: this machine has nothing there."""
+    found = dict.fromkeys(os.path.normpath(path) for path in paths)
+    usual = tuple(f"{top}/" for top in _TOPS)
+    return tuple(p for p in found if p not in ("/", *_TOPS) and not p.startswith(usual) and not os.path.lexists(p))
+
+
 def plain_plan(
-    state: Path, box: str, shown: Mapping[str, str], writable: Mapping[str, str], python: str, *, landlock: bool
+    state: Path,
+    box: str,
+    shown: Mapping[str, str],
+    writable: Mapping[str, str],
+    python: str,
+    *,
+    layers: Iterable[str] = (),
+    places: Iterable[str] = (),
+    workdir: str = "/",
+    building: bool = False,
+    landlock: bool,
 ) -> dict[str, Any]:
+    """`layers`: roots of earlier boxes, the topmost of which this one begins as. `places`: paths that are its own, too.
+
+    `building`: what is put in stays as it is, since the box that will read it lies elsewhere.
+    """
     root = state / "boxes" / box / "root"
-    tops = sorted({name.split("/")[0] for name in _FOLDERS})
     notes = [
         "stage 3: no namespaces here; paths such as /app are rewritten in arguments, variables and uploaded scripts",
         "stage 3: programs see this machine's processes and network",
+        "stage 3: what an agent is told is not rewritten: it finds the working directory, not its name",
     ]
     if not landlock:
         notes.append("stage 3: this kernel has no Landlock: nothing keeps programs from your files")
@@ -30,7 +55,10 @@ def plain_plan(
         "plain": True,
         "root": str(root),
         "folders": _FOLDERS,
-        "paths": {f"/{top}": str(root / top) for top in tops}
+        "seed": next((str(state / name) for name in layers), None),
+        "rewrite": not building,
+        "workdir": workdir,
+        "paths": {path: f"{root}{path}" for path in (*_TOPS, *places, *claimed([workdir]))}
         | {at: str(state / name) for at, name in (*shown.items(), *writable.items())},
         "real": [str(state), python],
         "readable": [python, *(str(state / name) for name in shown.values())],

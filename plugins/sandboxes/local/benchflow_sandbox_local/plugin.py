@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
-from benchflow_core.contracts import Availability, Check, Lease, SandboxContext, SandboxProvider, SandboxSpec
+from benchflow_core.contracts import (
+    Availability,
+    Check,
+    ImageRequest,
+    Lease,
+    SandboxContext,
+    SandboxProvider,
+    SandboxSpec,
+)
 from benchflow_core.hookspecs import hookimpl
 
 _THREAT_MODEL = (
@@ -38,6 +46,12 @@ def _check() -> list[Check]:
     return checks.run()
 
 
+def _refuse(options: Mapping[str, str], env: Mapping[str, str], request: ImageRequest) -> None:
+    from benchflow_sandbox_local.refusing import refuse
+
+    refuse(options, env, request)
+
+
 async def _list_leases() -> AsyncIterator[Lease]:
     from benchflow_sandbox_local import leases
 
@@ -60,6 +74,7 @@ _SPEC = SandboxSpec(
     check=_check,
     list_leases=_list_leases,
     reap=_reap,
+    refuse=_refuse,
     threat_model=_THREAT_MODEL,
 )
 

@@ -29,7 +29,10 @@ from benchflow_sandbox_local.leases import LeaseRequest
 from benchflow_sandbox_local.network import Network
 from benchflow_sandbox_local.programs import Programs
 
-__all__ = ["LocalSandbox"]
+__all__ = ["BUILDING", "LocalSandbox"]
+
+BUILDING = "local:build"
+"""The image of a box in which an image is made."""
 
 
 class LocalSandbox(OneBox):
@@ -79,6 +82,7 @@ class LocalSandbox(OneBox):
             own_network=own_network,
             proxy_port=self._network.wanted_port,
             workdir=self._workdir,
+            building=self._image.ref == BUILDING,
         )
         if carry:  # the topmost layer is the box's own now
             below = Recipe(recipe.layers[1:], recipe.shown)
@@ -89,7 +93,12 @@ class LocalSandbox(OneBox):
         default = (self._image.user or next(iter(shown), "root")).partition(":")[0]
         shown = shown if default in shown else (*shown, default)
         self._info = replace(
-            self._info, id=box.id, users=shown, default_user=default, notices=(*box.notes, *group.notices)
+            self._info,
+            id=box.id,
+            workdir=box.workdir or self._workdir,
+            users=shown,
+            default_user=default,
+            notices=(*box.notes, *group.notices),
         )
 
     def _command(
@@ -164,7 +173,8 @@ class LocalSandbox(OneBox):
         box = self._box
         assert box is not None
         await self._engine.end(box)
-        return list((await self._engine.job("keep_layer", box=box.id, layer=layer))["repositories"])
+        job = "keep_root" if self._engine.plain else "keep_layer"
+        return list((await self._engine.job(job, box=box.id, layer=layer))["repositories"])
 
     async def _end(self) -> None:
         box, self._box, self._channel = self._box, None, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from benchflow_core.contracts import AccessView, HostEndpoint, ImageRequest, Layer, NetworkPolicy, StartRequest
 from benchflow_core.errors import BenchflowError, CapabilityMissing, UsageError
-from benchflow_sandbox_local import limits, probe
+from benchflow_sandbox_local import limits, probe, refusing
 from benchflow_sandbox_local.helper import landlock
 
 
@@ -55,9 +56,26 @@ async def test_stage_three_runs_with_rewritten_paths(open_provider: Any, tmp_pat
     assert (await box.exec(["/tests/test.sh"])).exit_code == 0
     await box.download("/logs/verifier/reward.txt", tmp_path / "reward")
     assert (tmp_path / "reward").read_text() == "1\n"
-    for path in ("/etc/benchflow-test", "/usr/benchflow-test", "/tests/../../../../../../benchflow-test"):
+    for path in ("/etc/benchflow-test", "/usr/benchflow-test"):
         with pytest.raises(BenchflowError):
             await box.upload(script, path)
+    await box.upload(script, "/tests/../../../../../../benchflow-test")
+    assert (await box.exec(["test", "-x", "/benchflow-test"])).exit_code == 0
+    assert not Path("/benchflow-test").exists(), "on this machine"
+
+
+async def test_stage_three_follows_a_dockerfile_that_runs_nothing(open_provider: Any, tmp_path: Path) -> None:
+    (tmp_path / "say.sh").write_text("#!/bin/sh\necho $TO; cat /work/here/a.txt >/data/b.txt; cat /data/b.txt\n")
+    (tmp_path / "a.txt").write_text("A")
+    lines = "FROM a AS first\nWORKDIR /work/here\nCOPY a.txt .\nFROM first\nENV TO=/data/x\nCOPY say.sh /data/\n"
+    (tmp_path / "Dockerfile").write_text(lines + "COPY --from=first /work/here/a.txt /data/c.txt\n")
+    provider = open_provider(stage="3")
+    image = await provider.prepare(ImageRequest(tmp_path, tmp_path / "Dockerfile", allow_substitute=True))
+    box = await provider.start(image, StartRequest("test"))
+    assert box.info.workdir.endswith("/root/work/here")
+    done = await box.exec(["sh", "/data/say.sh"])
+    assert done.stdout.decode().splitlines()[0].endswith("/root/data/x") and done.stdout.endswith(b"\nA"), done.stderr
+    assert (await box.exec(["cat", "a.txt", "/data/c.txt"])).stdout == b"AA"
 
 
 async def test_stage_three_keeps_to_its_folder(open_provider: Any, tmp_path: Path) -> None:
@@ -80,7 +98,7 @@ async def test_stage_three_refuses_what_it_cannot_do(open_provider: Any, tmp_pat
     provider = open_provider(stage="3")
     image = await provider.prepare(ImageRequest())
     box = await provider.start(image, StartRequest("test"))
-    (tmp_path / "Dockerfile").write_text("FROM a")
+    (tmp_path / "Dockerfile").write_text("FROM a\nRUN true\n")
     refused = [
         box.snapshot("x"),
         box.set_network(NetworkPolicy("none")),
@@ -161,3 +179,32 @@ def test_settings_of_the_host_that_boxes_get(tmp_path: Path, monkeypatch: pytest
     found = host_environment(env)
     expected = {"SSL_CERT_FILE": "/etc/hostname", "npm_config_registry": "https://npm.invalid/"}
     assert found == (expected if os.path.exists("/etc/hostname") else {"npm_config_registry": "https://npm.invalid/"})
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "named"),
+    [
+        ("FROM a\nONBUILD RUN x\n", "Dockerfile:2: ONBUILD"),
+        ("FROM a\nADD https://example.com/x /x\n", "Dockerfile:2: ADD of a URL"),
+        ("FROM a\nCOPY --parents x /x\n", "Dockerfile:2: COPY --parents"),
+        ("FROM a\nRUN --mount=id=x,type=secret cat\n", "Dockerfile:2: RUN --mount"),
+        ("FROM a\nFOO\n", "Dockerfile:2: 'FOO'"),
+        ("FROM a AS never\nONBUILD x\nFROM b\nRUN --mount=target=/x,type=cache --network=default x\n", ""),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_while_planning(tmp_path: Path, dockerfile: str, named: str) -> None:
+    (tmp_path / "Dockerfile").write_text(dockerfile)
+    request = ImageRequest(tmp_path, tmp_path / "Dockerfile", allow_substitute=True)
+    with pytest.raises(BenchflowError, match=named) if named else nullcontext():
+        refusing.refuse({}, {}, request)
+
+
+def test_stage_three_is_planned_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM a\nWORKDIR /x\nRUN true\n")
+    request = ImageRequest(tmp_path, tmp_path / "Dockerfile", allow_substitute=True)
+    if probe.facts().stage < 3:
+        with pytest.raises(UsageError, match="BENCHFLOW_LOCAL_STAGE"):
+            refusing.refuse({"stage": "3"}, {}, request)
+    monkeypatch.setenv("BENCHFLOW_LOCAL_STAGE", "3")
+    with pytest.raises(CapabilityMissing, match=r"Dockerfile:3: RUN"):
+        refusing.refuse({"stage": "3"}, {}, request)

@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from benchflow_core.contracts.quick import dataclass
-from benchflow_core.errors import BuildError, CapabilityMissing, TaskError
+from benchflow_core.errors import BuildError, CapabilityMissing, TaskError, TransferRefused
 from benchflow_sandbox_local.dockerfile import copying
 from benchflow_sandbox_local.dockerfile.expand import Unsupported, assignments, expand, words
 from benchflow_sandbox_local.dockerfile.ignore import Context
@@ -169,6 +169,8 @@ class _Run:
             await getattr(self, f"do_{name.lower()}")(instruction)
         except Unsupported as error:
             raise TaskError(f"{self.where(instruction)}: {error}.") from error
+        except TransferRefused as error:
+            raise TaskError(f"{self.where(instruction)}: {error}") from error
 
     def refuse(self, instruction: Instruction, what: str) -> CapabilityMissing:
         return CapabilityMissing(

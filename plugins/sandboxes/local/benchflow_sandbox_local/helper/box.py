@@ -61,6 +61,8 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
         if not host.confinement.nesting:
             linux.drop_bounding_set()
         os.umask(0o022)
+        with contextlib.suppress(OSError):  # a file is in its place: who wants to work in it will hear
+            os.makedirs(plan["workdir"], exist_ok=True)
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         _ready(plan, control, notes)
     except BaseException as error:

@@ -87,6 +87,12 @@ def keep_layer(places: Places, box: str, layer: str) -> dict[str, Any]:
     return {"repositories": sorted(path for top, at in tops for path in _repositories(top, at))}
 
 
+def keep_root(places: Places, box: str, layer: str) -> dict[str, Any]:
+    """The same where there are no namespaces."""
+    os.rename(f"{places.state}/boxes/{box}/root", f"{places.state}/{layer}")
+    return {"repositories": []}
+
+
 def _repositories(top: str, at: str) -> Iterator[str]:
     """Where the repositories of git in a layer keep their objects, as paths in a box."""
     for folder, folders, files in os.walk(top):
@@ -107,5 +113,6 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "seed": seed,
     "carry": carry,
     "keep_layer": keep_layer,
+    "keep_root": keep_root,
     "discard": discard,
 }

@@ -8,6 +8,7 @@ import errno
 import os
 import pwd
 import re
+import shutil
 import signal
 import socket
 import sys
@@ -50,6 +51,8 @@ class Paths(NamedTuple):
 
     def place(self, path: str) -> str:
         clean = os.path.normpath(path)
+        if any(clean.startswith(f"{real}/") for real in self.real):
+            return clean
         for at in sorted(self.places, key=len, reverse=True):
             if clean == at or clean.startswith(f"{at}/"):
                 return self.places[at] + clean.removeprefix(at)
@@ -71,6 +74,7 @@ class PlainInit(Init):
         super().__init__(control, launch.Confinement(None, True))
         self.paths = Paths(plan["paths"], tuple(plan["real"]))
         self.root: str = plan["root"]
+        self.rewrites = bool(plan["rewrite"])
 
     def fork(self) -> int:
         return os.fork()
@@ -84,12 +88,28 @@ class PlainInit(Init):
             return None
         return users.User(own, 0, os.getgid(), (), f"{self.root}/root")
 
+    def claim(self, path: str) -> None:
+        """What is put where this machine has nothing becomes the box's own there."""
+        path = os.path.normpath(path)
+        if self.paths.place(path) != path:
+            return
+        folder = os.path.dirname(path)
+        at = path if folder == "/" else folder
+        if not os.path.lexists(at):
+            self.paths.places[at] = f"{self.root}{at}"
+
+    def do_put(self, message: wire.Message, fds: list[int]) -> Answer:
+        self.claim(message["target"])
+        return super().do_put(message, fds)
+
     def do_put_now(self, message: wire.Message, fds: list[int]) -> Answer:
+        self.claim(message["target"])
         found = super().do_put_now(message, fds)
-        self._rewrite_files(self.path(message["target"]))
+        if self.rewrites:
+            self.rewrite_files(self.path(message["target"]))
         return found
 
-    def _rewrite_files(self, target: str) -> None:
+    def rewrite_files(self, target: str) -> None:
         """Scripts name the box's paths: in text files that were put in, they become the ones they are at."""
         files = [target] if os.path.isfile(target) else []
         for folder, _, names in os.walk(target):
@@ -201,18 +221,37 @@ def _descendants(top: int) -> list[int]:
     return found
 
 
+def _furnish(box: PlainInit, plan: dict[str, Any]) -> None:
+    if plan["seed"]:
+        shutil.copytree(plan["seed"], box.root, symlinks=True)
+        if box.rewrites:
+            box.rewrite_files(box.root)
+    for name, mode in plan["folders"].items():
+        os.makedirs(f"{box.root}/{name}", exist_ok=True)
+        os.chmod(f"{box.root}/{name}", mode)
+    with contextlib.suppress(OSError):  # of this machine, or a file is there: who wants to work in it will hear
+        os.makedirs(box.path(plan["workdir"]), exist_ok=True)
+
+
 def run(plan: dict[str, Any], control: socket.socket) -> None:
     """The whole life of a plain box's process. Never returns."""
     try:
         os.setsid()
         linux.close_all_except([0, 1, 2, control.fileno()])
         _adopt_orphans()
-        for name, mode in plan["folders"].items():
-            os.makedirs(f"{plan['root']}/{name}", exist_ok=True)
-            os.chmod(f"{plan['root']}/{name}", mode)
         box = PlainInit(control, plan)
+        _furnish(box, plan)
         landlock.restrict([*_READABLE, *plan["readable"]], [plan["root"], *plan["writable"], *_DEVICES])
-        wire.send(control, {"event": "ready", "notes": plan["notes"], "users": [_own_name()], "proxy_port": 0})
+        wire.send(
+            control,
+            {
+                "event": "ready",
+                "notes": plan["notes"],
+                "users": [_own_name()],
+                "proxy_port": 0,
+                "workdir": box.paths.place(plan["workdir"]),
+            },
+        )
     except BaseException as error:
         with contextlib.suppress(OSError):
             wire.send(control, {"event": "failed", "reason": str(transfer.describe(error))})
