@@ -49,8 +49,8 @@ class Vendor(Protocol):
     def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
         """What the user should know of how this vendor makes it."""
 
-    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
-        """Build it from the folder of the Dockerfile, which holds all of its context. `BuildError` with the log."""
+    async def build_image(self, recipe: Recipe, context: Path) -> str:
+        """Build `recipe.text`, which is also the file `recipe.DOCKERFILE` of this folder. `BuildError` with the log."""
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
@@ -105,8 +105,8 @@ class BoxProvider:
     async def _build(self, recipe: Recipe) -> str:
         folder = self._context.work_dir / f"build-{secrets.token_hex(6)}"
         try:
-            path = await asyncio.to_thread(recipe.write, folder, self._context.cache_dir)
-            return await self._creating.run(lambda: self._vendor.build_image(recipe, path))
+            await asyncio.to_thread(recipe.write, folder, self._context.cache_dir)
+            return await self._creating.run(lambda: self._vendor.build_image(recipe, folder))
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

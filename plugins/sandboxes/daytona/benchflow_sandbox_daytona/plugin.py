@@ -21,7 +21,8 @@ def _spec() -> SandboxSpec:
         caveats={
             Capability.ACCESS_VIEW: "Daytona's daemon listens in every box (port 2280) and reads files and runs "
             "commands, as root and without a key, for any program of the box: it would fetch what a view hides",
-            Capability.IMAGE_BUILD: "by Daytona's own builder; what that does not know fails with its log",
+            Capability.IMAGE_BUILD: "by Daytona's own builder; what that does not know fails with its log; "
+            "links and empty folders of the context do not arrive as such",
         },
     )
 

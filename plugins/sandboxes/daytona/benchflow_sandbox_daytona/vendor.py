@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from benchflow_boxkit.context import not_plain
 from benchflow_boxkit.failures import Missing
 from benchflow_boxkit.machines import made_or_gone
 from benchflow_boxkit.recipe import Recipe
@@ -43,10 +44,11 @@ class DaytonaVendor:
         return await self._images.find(recipe)
 
     def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
-        return ()
+        said = "Daytona builds from plain files; links arrive as copies or not at all, and empty folders not"
+        return (f"{recipe.name}: {said}: {lost}",) if (lost := not_plain(recipe.context)) else ()
 
-    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
-        return await self._images.build(recipe, dockerfile)
+    async def build_image(self, recipe: Recipe, context: Path) -> str:
+        return await self._images.build(recipe, context)
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
