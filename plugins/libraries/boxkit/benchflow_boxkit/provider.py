@@ -41,7 +41,7 @@ class Vendor(Protocol):
     creates_at_once: int
     create_tries: int
     """How often a box is asked for, and how many such requests are under way together."""
-    # no_views: str, where there is one: why no program of its boxes can be limited, whatever the box says.
+    # shut_ports: tuple[int, ...], where there are some: of servers in every box that do whatever a program asks them.
 
     async def find_image(self, recipe: Recipe) -> str | None:
         """The vendor's name for the image with this key, if it is there and usable."""
@@ -69,8 +69,8 @@ class BoxProvider:
         self._env = dict(context.env or os.environ)
         self._indexes = Indexes(context.cache_dir, vendor.name)
         self._snapshots = Snapshots(context.work_dir, vendor.name, context.labels)
-        no_views = str(getattr(vendor, "no_views", ""))
-        self._tools = Tools(self._indexes, self._snapshots, self._start, self._forget, vendor.name, no_views)
+        shut = tuple(getattr(vendor, "shut_ports", ()))
+        self._tools = Tools(self._indexes, self._snapshots, self._start, self._forget, shut)
         self._creating = Pace(vendor.creates_at_once, tries=vendor.create_tries)
         self._building = asyncio.Semaphore(max(1, context.build_concurrency))
         self._making: dict[str, asyncio.Lock] = {}

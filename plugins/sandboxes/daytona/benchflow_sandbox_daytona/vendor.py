@@ -32,7 +32,8 @@ _START_SECONDS: Final = 300.0
 
 class DaytonaVendor:
     name = "daytona"
-    no_views = "Daytona's own daemon in the box runs commands for every program that asks it"
+    shut_ports = (2280, 22220, 22222, 33333)
+    """Daytona's daemon in every box: toolbox, SSH, web terminal, recordings. It asks for no key and is root here."""
 
     def __init__(self, context: SandboxContext) -> None:
         self._settings = Settings.of(context.env or os.environ, context.options)
