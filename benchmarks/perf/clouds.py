@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ TASK = Path(__file__).parents[2] / "examples" / "tasks" / "hello-file"
 VENDORS = tuple(os.environ.get("BENCHFLOW_PERF_CLOUDS", "daytona,e2b,modal").split(","))
 MANY = int(os.environ.get("BENCHFLOW_PERF_CLOUD_ROLLOUTS", "256"))
 MINIMUM = 4
+MAKES_AND_ENDS = re.compile(r"^(POST (/v2)?/sandbox(es)?|DELETE /sandbox.*|SandboxCreateV2|SandboxTerminateV2)$")
 WRITES = "TaskExecStdinWrite"
 """Modal's SDK sends each write to a command as a request of its own; they are told apart from the others."""
 
@@ -83,6 +86,31 @@ def _requests(vendor: str, env: Mapping[str, str], work: Path, remote: Any) -> t
     return sum(found.values()) / 2, writes / 2
 
 
+async def _beyond(vendor: str, work: str, remote: Any) -> float:
+    """Milliseconds of a box, from create to delete with one command and one file, beyond the answers to both."""
+    from importlib import import_module
+
+    from benchflow_core.contracts import ImageRequest, SandboxContext, StartRequest
+
+    (folder := Path(work, "alone")).mkdir()
+    spec = import_module(f"benchflow_sandbox_{vendor}.plugin").benchflow_sandbox()
+    provider = spec.open(SandboxContext(folder, Path(work, "cache"), env={**os.environ, **remote.env}))
+    image = await provider.prepare(ImageRequest(image="debian:bookworm-slim"))
+    found = []
+    for number in range(8):
+        remote.reset()
+        began = time.monotonic()
+        box = await provider.start(image, StartRequest(name=f"b{number}"))
+        await box.exec(["sh", "-c", "echo x > /tmp/x"])
+        await box.download("/tmp/x", folder / f"x{number}")
+        await box.stop()
+        wall = time.monotonic() - began
+        seconds: dict[str, float] = remote.state()["seconds"]
+        found.append(wall - sum(value for route, value in seconds.items() if MAKES_AND_ENDS.search(route)))
+    await provider.close()
+    return min(found) * 1000
+
+
 def measure(runs: int) -> list[Measure]:
     from benchflow_testing_clouds.process import running
 
@@ -93,6 +121,9 @@ def measure(runs: int) -> list[Measure]:
             detail = f"minimum {MINIMUM}" + (f"; and {writes:g} writes" if writes else "")
             measures.append(Measure(f"{vendor}: requests per box", per_box, "requests", MINIMUM + 2, detail))
             env = {**os.environ, **remote.env}
+            os.environ |= remote.env  # where the SDK looks
+            beyond = asyncio.run(_beyond(vendor, folder, remote))
+            measures.append(Measure(f"{vendor}: beyond create and delete", beyond, "ms", None, "the least of 8 boxes"))
             child = [sys.executable, "-c", CHILD, vendor, str(MANY), folder]
             done = subprocess.run(child, env=env, check=True, stdout=subprocess.PIPE, text=True)
             found = json.loads(done.stdout.splitlines()[-1])

@@ -15,7 +15,7 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.errors import TaskError
 
-__all__ = ["Context", "glob", "key"]
+__all__ = ["Context", "glob", "key", "not_plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ class Context:
                     pending.append(relative)
                 if not out and (is_dir or stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
                     yield relative, path, info
+
+
+def not_plain(context: Context | None) -> str:
+    """Links and empty folders, which an SDK that uploads plain files loses: a few names for a notice, or nothing."""
+    entries = [(relative, info.st_mode) for relative, _, info in context.entries()] if context else []
+    above = {str(Path(relative).parent) for relative, _ in entries}
+    lost = sorted(name for name, mode in entries if stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and name not in above))
+    return ", ".join(lost[:5]) + (" …" if len(lost) > 5 else "")
 
 
 def _rules(text: str) -> Iterator[tuple[re.Pattern[str], bool]]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
+from benchflow_boxkit.instructions import Instruction, instructions
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 
 __all__ = ["Recipe", "override", "parse", "with_arguments"]
 
 _FROM: Final = re.compile(r"^\s*FROM\s+(?P<flags>(?:--\S+\s+)*)(?P<image>\S+)(?:\s+AS\s+(?P<name>\S+))?\s*$", re.I)
+_ARGUMENT: Final = re.compile(r"(\w+)(?:=(?:\"(?:\\.|[^\"])*\"|'[^']*'|\\.|[^\s\"'])*)?")
+_DEFAULT: Final = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _ARG: Final = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
 
 
@@ -37,11 +39,10 @@ def parse(text: str, path: str) -> Recipe:
     bases: list[str] = []
     count = 0
     args: dict[str, str] = {}
-    for line in text.splitlines():
-        if not count and line.strip().upper().startswith("ARG "):
-            name, _, value = line.strip()[4:].partition("=")
-            args[name.strip()] = value.strip().strip("\"'")
-        if found := _FROM.match(line):
+    for instruction in instructions(text):
+        if not count and instruction.word == "ARG":
+            args |= {name: value.strip("\"'") for name, value in _DEFAULT.findall(instruction.text)}
+        if found := _FROM.match(instruction.text):
             image = _expanded(found["image"], args)
             base = stages.get(image.lower(), "" if image == "scratch" or "$" in image else image)
             if image.lower() not in stages and base:
@@ -65,25 +66,32 @@ def _expanded(image: str, args: dict[str, str]) -> str:
 def override(recipe: Recipe, image: str) -> Recipe:
     """With another image in every FROM that is not a stage."""
     stages: set[str] = set()
-    lines = []
-    for line in recipe.text.splitlines():
-        found = _FROM.match(line)
+    new: dict[Instruction, str] = {}
+    for instruction in instructions(recipe.text):
+        found = _FROM.match(instruction.text)
         if found and found["image"].lower() not in stages and found["image"] != "scratch":
-            name = f" AS {found['name']}" if found["name"] else ""
-            line = f"FROM {image}{name}"
+            new[instruction] = f"FROM {image}" + (f" AS {found['name']}" if found["name"] else "")
         if found and found["name"]:
             stages.add(found["name"].lower())
-        lines.append(line)
-    return replace(parse("\n".join(lines) + "\n", recipe.path), path=recipe.path)
+    return parse(_with(recipe.text, new), recipe.path)
 
 
 def with_arguments(recipe: Recipe, values: Mapping[str, str]) -> Recipe:
     """With build arguments as the defaults of its ARGs: not every vendor takes them beside the file."""
     if not values:
         return recipe
-    lines = []
-    for line in recipe.text.splitlines():
-        words = line.split(None, 1)
-        name = words[1].partition("=")[0].strip() if len(words) == 2 and words[0].upper() == "ARG" else ""
-        lines.append(f"ARG {name}={json.dumps(values[name])}" if name in values else line)
-    return parse("\n".join(lines) + "\n", recipe.path)
+    new: dict[Instruction, str] = {}
+    for instruction in instructions(recipe.text):
+        if instruction.word == "ARG":
+            words = [(found[1], found[0]) for found in _ARGUMENT.finditer(instruction.text, len("ARG "))]
+            said = [f"{name}={json.dumps(values[name])}" if name in values else word for name, word in words]
+            new[instruction] = f"ARG {' '.join(said)}"
+    return parse(_with(recipe.text, new), recipe.path)
+
+
+def _with(text: str, new: Mapping[Instruction, str]) -> str:
+    """With other words on the lines of these instructions. Lines keep their numbers."""
+    lines = text.splitlines()
+    for instruction, said in new.items():
+        lines[instruction.first : instruction.end] = [said, *[""] * (instruction.end - instruction.first - 1)]
+    return "\n".join(lines) + "\n"

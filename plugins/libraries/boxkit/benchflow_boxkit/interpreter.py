@@ -12,10 +12,12 @@ import io
 import marshal
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -37,6 +39,7 @@ _PATCHES: Final = (
     (b"/etc/ld.so.preload\0", b"/proc/self/no/such\0"),
     (b"/etc/ld.so.cache\0", b"/proc/self/no/so\0"),
 )
+_LARGE: Final = 200_000
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -71,7 +74,7 @@ class Interpreter:
     def identity(self) -> str:
         """Changes when the interpreter or the code that runs in boxes does."""
         binary = Path(sys.executable).resolve()
-        found = hashlib.sha256(f"5 {sys.version} {binary} {binary.stat().st_size} {self.home}".encode())
+        found = hashlib.sha256(f"6 {sys.version} {binary} {binary.stat().st_size} {self.home}".encode())
         for name, data in self._code():
             found.update(name.encode() + data)
         return found.hexdigest()[:16]
@@ -103,7 +106,7 @@ class Interpreter:
             libraries = _add_library(tar, Path(sysconfig.get_path("stdlib")))
             _add_pip(tar)
             for name, path in libraries.items():
-                _add(tar, f"python/lib/{name}", _patched(path) if name == "ld.so" else path.read_bytes(), 0o755)
+                _add(tar, f"python/lib/{name}", _patched(path) if name == "ld.so" else _without_symbols(path), 0o755)
             end = tar.offset
         # Two empty blocks end an archive. Podman stops reading there, and fails where more of them follow.
         return out.getvalue()[: end + 2 * tarfile.BLOCKSIZE]
@@ -117,7 +120,8 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644, time: 
 
 def _add_source(tar: tarfile.TarFile, name: str, path: Path) -> None:
     """A file with its time, so that what Python compiled from it here holds there as well."""
-    _add(tar, name, path.read_bytes(), time=int(path.stat().st_mtime))
+    data = _without_symbols(path) if path.suffix == ".so" else path.read_bytes()
+    _add(tar, name, data, time=int(path.stat().st_mtime))
     compiled = Path(importlib.util.cache_from_source(str(path))) if path.suffix == ".py" else path
     if compiled != path and compiled.is_file():
         _add(tar, f"{PurePosixPath(name).parent}/__pycache__/{compiled.name}", compiled.read_bytes())
@@ -179,6 +183,17 @@ def _dependencies(path: Path) -> dict[str, Path] | None:
         elif name.startswith("/"):
             found["ld.so"] = Path(name.split(" (")[0]).resolve()
     return found
+
+
+def _without_symbols(library: Path) -> bytes:
+    """A large one as small as it runs, where this host has the tool: what debuggers read is a third of everything."""
+    if library.stat().st_size > _LARGE and shutil.which("strip"):
+        with tempfile.TemporaryDirectory() as folder:
+            smaller = Path(folder, library.name)
+            command = ["strip", "--strip-unneeded", "-o", str(smaller), str(library)]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                return smaller.read_bytes()
+    return library.read_bytes()
 
 
 def _compiled(name: str, source: bytes) -> bytes:

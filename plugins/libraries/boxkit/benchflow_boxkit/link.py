@@ -22,6 +22,8 @@ box is gone for good; any other failure is tried again."""
 _NOISE: Final = 1 << 20
 _PIECE: Final = 1 << 16
 _BATCH: Final = 1 << 17
+_TOGETHER: Final = 0.002
+"""Seconds for which more may come: what follows at once goes along, where a vendor takes a request for each write."""
 
 
 class Link:
@@ -86,6 +88,7 @@ class Link:
         with contextlib.suppress(BenchflowError, OSError):
             while True:
                 await self._wake.wait()
+                await asyncio.sleep(_TOGETHER)
                 self._wake.clear()
                 while self._queue or self._confirmation:
                     batch, self._confirmation = bytearray(self._confirmation), b""

@@ -12,7 +12,7 @@ from typing import Final
 from benchflow_boxkit.inside.supervisor import HOME
 from benchflow_boxkit.interpreter import Interpreter
 
-__all__ = ["ATTACH", "HOME", "INSTALL", "PYTHON", "RECORD", "identity", "tree"]
+__all__ = ["ATTACH", "CLEAN", "HOME", "INSTALL", "PYTHON", "RECORD", "identity", "tree"]
 
 _INTERPRETER: Final = Interpreter(HOME, ("benchflow_boxkit",))
 PYTHON: Final = _INTERPRETER.python
@@ -20,6 +20,8 @@ ATTACH: Final = _INTERPRETER.command("benchflow_boxkit.inside.attach")
 """The command that a plugin has the vendor run in the box for a connection: its standard streams are the connection."""
 RECORD: Final = _INTERPRETER.command("benchflow_boxkit.inside.record")
 """Run while an image is built, as the image's user: writes down its variables, directory and user."""
+CLEAN: Final = (*RECORD, "clean")
+"""Run while an image is built, as whoever: removes our own folder of the context from wherever it was copied to."""
 INSTALL: Final = _INTERPRETER.command("benchflow_boxkit.inside.install")
 """Run while an image is built, as root, with the description of a layer."""
 

@@ -41,7 +41,7 @@ class Vendor(Protocol):
     creates_at_once: int
     create_tries: int
     """How often a box is asked for, and how many such requests are under way together."""
-    # no_views: str, where there is one: why no program of its boxes can be limited, whatever the box says.
+    # shut_ports: tuple[int, ...], where there are some: of servers in every box that do whatever a program asks them.
 
     async def find_image(self, recipe: Recipe) -> str | None:
         """The vendor's name for the image with this key, if it is there and usable."""
@@ -49,8 +49,8 @@ class Vendor(Protocol):
     def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
         """What the user should know of how this vendor makes it."""
 
-    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
-        """Build it from the folder of the Dockerfile, which holds all of its context. `BuildError` with the log."""
+    async def build_image(self, recipe: Recipe, context: Path) -> str:
+        """Build `recipe.text`, which is also the file `recipe.DOCKERFILE` of this folder. `BuildError` with the log."""
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
@@ -69,8 +69,8 @@ class BoxProvider:
         self._env = dict(context.env or os.environ)
         self._indexes = Indexes(context.cache_dir, vendor.name)
         self._snapshots = Snapshots(context.work_dir, vendor.name, context.labels)
-        no_views = str(getattr(vendor, "no_views", ""))
-        self._tools = Tools(self._indexes, self._snapshots, self._start, self._forget, vendor.name, no_views)
+        shut = tuple(getattr(vendor, "shut_ports", ()))
+        self._tools = Tools(self._indexes, self._snapshots, self._start, self._forget, shut)
         self._creating = Pace(vendor.creates_at_once, tries=vendor.create_tries)
         self._building = asyncio.Semaphore(max(1, context.build_concurrency))
         self._making: dict[str, asyncio.Lock] = {}
@@ -105,8 +105,8 @@ class BoxProvider:
     async def _build(self, recipe: Recipe) -> str:
         folder = self._context.work_dir / f"build-{secrets.token_hex(6)}"
         try:
-            path = await asyncio.to_thread(recipe.write, folder, self._context.cache_dir)
-            return await self._creating.run(lambda: self._vendor.build_image(recipe, path))
+            await asyncio.to_thread(recipe.write, folder, self._context.cache_dir)
+            return await self._creating.run(lambda: self._vendor.build_image(recipe, folder))
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

@@ -1,6 +1,6 @@
 """From what a task asks for to one Dockerfile with one context, which a vendor builds in its own way.
 
-At the end of the task's own Dockerfile come the supervisor with its Python, what is known about the image, and the
+Into the task's own Dockerfile come the supervisor with its Python, and at its end what is known about the image and the
 agents' layers. The key covers all of it: equal requests are one image.
 """
 
@@ -18,17 +18,17 @@ from typing import Any, Final
 
 from benchflow_boxkit import context as contexts
 from benchflow_boxkit import dockerfile, layering, package
+from benchflow_boxkit.apart import BOX, OWN, guarded, takes_along
 from benchflow_boxkit.package import HOME, INSTALL, PYTHON, RECORD
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 
-__all__ = ["Recipe", "compose", "text_of"]
+__all__ = ["DOCKERFILE", "Recipe", "compose", "text_of"]
 
-_OWN: Final = ".benchflow"
-_EVERYTHING: Final = frozenset({"", ".", "./.", "*", "./*", ".*", "**"})
-"""Sources of a COPY that are the whole context, our own folder in it too; a slash at their end is nothing new."""
+DOCKERFILE: Final = f"{OWN}/Dockerfile"
+"""In a context that was written."""
 _BIN: Final = str(PurePosixPath(PYTHON).parent)
 
 
@@ -47,21 +47,20 @@ class Recipe:
     timeout: float
     substituted: str = ""
     """What stands in for what was asked for, where something does."""
+    numbers: tuple[int, ...] = ()
+    """The line in the task's own Dockerfile, for each line of the text that comes from there."""
 
-    def write(self, folder: Path, cache: Path) -> Path:
-        """The context with the Dockerfile in it, whose path comes back."""
+    def write(self, folder: Path, cache: Path) -> None:
+        """The context, with the Dockerfile in it as `DOCKERFILE`: the task's own stays what it is."""
         folder.mkdir(parents=True)
         if self.context is not None:
             _copy(self.context, folder)
-        own = folder / _OWN
-        shutil.copytree(package.tree(cache), own / "box", copy_function=_link)
+        own = folder / OWN
+        shutil.copytree(package.tree(cache), folder / BOX, copy_function=_link)
         for number, layer in enumerate(self.layers):
             _write_layer(own, number, layer, self.settings)
-        path = folder / "Dockerfile"
-        path.unlink(missing_ok=True)
-        path.write_text(self.text)
+        (folder / DOCKERFILE).write_text(self.text)
         (folder / ".dockerignore").unlink(missing_ok=True)
-        return path
 
 
 def compose(request: ImageRequest, layers: Sequence[Layer], env: Mapping[str, str]) -> Recipe:
@@ -74,9 +73,18 @@ def compose(request: ImageRequest, layers: Sequence[Layer], env: Mapping[str, st
     for layer in layers:
         layering.prefix_of(layer, HOME)
         key.update(layering.digest(layer).encode())
-    text = source.rstrip("\n") + "\n" + _ending(request.target, layers, _OWN if _copies_all(source) else "")
+    text, numbers = guarded(source)
+    text += _ending(request.target, layers, *(["clean"] if takes_along(source) else []))
     return Recipe(
-        key.hexdigest()[:24], name, text, context, tuple(layers), layering.indexes(env), request.timeout, substituted
+        key.hexdigest()[:24],
+        name,
+        text,
+        context,
+        tuple(layers),
+        layering.indexes(env),
+        request.timeout,
+        substituted,
+        numbers,
     )
 
 
@@ -112,26 +120,16 @@ def _source(request: ImageRequest) -> tuple[str, contexts.Context | None, str, s
     return recipe.text, contexts.Context.of(request.context or path.parent, path), str(path), said
 
 
-def _copies_all(source: str) -> bool:
-    """May it? What a variable stands for is not known here."""
-    for line in source.replace("\\\n", " ").splitlines():
-        words = re.sub(r'[\[\]",]', " ", line).split()
-        copies = bool(words) and words[0].upper() in ("COPY", "ADD")
-        if copies and any(word.rstrip("/") in _EVERYTHING or "$" in word for word in words[1:-1]):
-            return True
-    return False
-
-
-def _ending(target: str | None, layers: Sequence[Layer], unwanted: str) -> str:
+def _ending(target: str | None, layers: Sequence[Layer], *more: str) -> str:
+    """`more`: what is done besides, as root."""
     run = json.dumps
-    lines = [f"FROM {target}"] if target else []
-    lines += [f"COPY {_OWN}/box {HOME}", f"RUN {run(RECORD)}", "USER root"]
-    lines.append(f"RUN {run([*RECORD, 'keep', *filter(None, [unwanted])])}")
+    lines = [f"FROM {target}", f"COPY {BOX} {HOME}"] if target else []
+    lines += [f"RUN {run(RECORD)}", "USER root", f"RUN {run([*RECORD, 'keep', *more])}"]
     for number, layer in enumerate(layers):
         if layer.files:
-            lines.append(f"COPY {run([f'{_OWN}/files/{number}/', f'{os.path.normpath(layer.prefix)}/'])}")
+            lines.append(f"COPY {run([f'{OWN}/files/{number}/', f'{os.path.normpath(layer.prefix)}/'])}")
         place = f"{HOME}/layers/{number}.json"
-        lines += [f"COPY {_OWN}/layers/{number}.json {place}", f"RUN {run([*INSTALL, place])}"]
+        lines += [f"COPY {OWN}/layers/{number}.json {place}", f"RUN {run([*INSTALL, place])}"]
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,6 @@ from benchflow_core.contracts.sandboxes import (
     StartRequest,
 )
 from benchflow_core.errors import (
-    CapabilityMissing,
     ConfigurationError,
     InfrastructureError,
     SandboxLost,
@@ -66,9 +65,8 @@ class Tools:
     start: Callable[[ImageRef, StartRequest, NetworkPolicy], Awaitable[Machine]]
     """Start a box of the vendor's; on failure or cancellation nothing of it is left."""
     forget: Callable[[BoxSandbox], None]
-    vendor: str
-    no_views: str = ""
-    """Why no program can be limited there."""
+    shut_ports: tuple[int, ...] = ()
+    """Of the vendor's own servers in a box: a limited program cannot connect to them."""
 
 
 async def open_channel(machine: Machine, who: str) -> Channel:
@@ -119,12 +117,7 @@ class BoxSandbox(Box):
         user: str | None,
         view: AccessView | None = None,
     ) -> Command:
-        wanted = shown(view, apart=True)
-        if wanted and self._tools.no_views:
-            raise CapabilityMissing(
-                f"{self._tools.vendor} cannot limit what one process of a box sees: {self._tools.no_views}.",
-                remedy="Use a sandbox with the capability access-view.",
-            )
+        wanted = shown(view, apart=True, shut=self._tools.shut_ports)
         return replace(super()._command(argv, cwd, env, user), view=wanted)
 
     async def _capture(self, name: str, keep: bool) -> Snapshot:

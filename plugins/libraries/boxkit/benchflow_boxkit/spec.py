@@ -39,8 +39,8 @@ CAPABILITIES: Final = frozenset(
 VIEWS: Final = {
     Capability.ACCESS_VIEW: "where root of a box may mount, which is tried when it is first asked for",
 }
-"""The caveat of a vendor that declares `Capability.ACCESS_VIEW`: the box kit makes views from mounts in the box. Not
-for one whose boxes hold a server of the vendor's that does whatever a program of the box asks."""
+"""The caveat of a vendor that declares `Capability.ACCESS_VIEW`: the box kit makes views from mounts in the box.
+Where boxes hold a server of the vendor's own that does whatever a program asks, `shut_ports` of the vendor names it."""
 _THREAT_MODEL: Final = (
     "Boxes run on {0}'s machines, apart from each other and from this host by {0}'s walls; this host shows a "
     "box nothing but the servers that were exposed to it. The agent is root in its own box and can break the "

@@ -23,6 +23,15 @@ def test_bases_and_stages_are_found() -> None:
     assert [found.base_of(t) for t in ("one", "1", "two", None)] == ["a:3", "a:3", "b:1", ""]
 
 
+def test_what_stands_in_a_here_document_is_no_instruction() -> None:
+    text = "FROM a AS x\nRUN <<-E cat > q\nSELECT 1\nFROM users\n\tE\nRUN b \\\n  # c\n\n  FROM d\nFROM x\nARG A=1 B='2 3' C\n"
+    found = dockerfile.parse(text, "Dockerfile")
+    assert found.bases == ("a",) and found.base_of(None) == "a"
+    other = dockerfile.with_arguments(dockerfile.override(found, "b"), {"B": "4", "C": "5"}).text
+    wanted = text.replace("FROM a AS", "FROM b AS").replace("A=1 B='2 3' C", 'A=1 B="4" C="5"')
+    assert other == wanted
+
+
 @pytest.mark.parametrize(
     ("rules", "path", "out"),
     [

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from benchflow_boxkit.apart import BOX, OWN
 from benchflow_boxkit.inside import delta
 from benchflow_boxkit.pacing import Pace
-from benchflow_boxkit.recipe import compose
+from benchflow_boxkit.recipe import DOCKERFILE, compose
 from benchflow_boxkit.snapshots import _parts, _reverted
 from benchflow_core.contracts import ImageRequest, Layer
 from benchflow_core.errors import (
@@ -36,6 +37,12 @@ def _task(tmp_path: Path, text: str, **files: str) -> ImageRequest:
     ("line", "cleaned"),
     [
         ("COPY . /app", True),
+        ("COPY * /app/", True),
+        ("COPY */* /app/", True),
+        ("COPY x/.. /app/", True),
+        ("COPY --from=a . /app/", False),
+        ("COPY <<E /x\nCOPY . /y\nE", False),
+        ("RUN x \\\n# no\n COPY . /y", False),
         ("COPY --chown=a ./ \\\n /app", True),
         ('ADD ["x", ".", "/app"]', True),
         ("COPY $WHAT /app", True),
@@ -44,8 +51,12 @@ def _task(tmp_path: Path, text: str, **files: str) -> ImageRequest:
     ],
 )
 def test_what_a_copy_of_everything_takes_along_of_ours_is_removed(tmp_path: Path, line: str, cleaned: bool) -> None:
-    text = compose(_task(tmp_path, f"FROM a\n{line}\n"), (), {}).text
-    assert ('"keep", ".benchflow"]' in text) is cleaned
+    """Before the next command of the task runs, and at the end as root."""
+    recipe = compose(_task(tmp_path, f"FROM a AS a\nUSER me\nFROM a\n{line}\nRUN after\n"), (), {})
+    ours = '"clean"]\nUSER me\nRUN after\n'
+    assert ('"keep", "clean"]' in recipe.text, ours in recipe.text) == (cleaned, cleaned)
+    at = recipe.text.splitlines().index("RUN after")
+    assert recipe.numbers[at] == 4 + line.count("\n") + 1
 
 
 def test_the_key_of_an_image_is_its_content(tmp_path: Path) -> None:
@@ -64,14 +75,15 @@ def test_the_folder_holds_everything_the_dockerfile_names(tmp_path: Path) -> Non
         key="agent@1", prefix="/opt/benchflow/agents/a", files={"bin/run": b"#!/bin/sh\n"}, install=(("true",),)
     )
     request = _task(tmp_path, "FROM a\nCOPY x /x\n", x="1", skipped="no", **{".dockerignore": "skipped\n"})
-    path = compose(request, (layer,), {}).write(tmp_path / "out", tmp_path / "cache")
-    text = path.read_text()
-    assert text.startswith("FROM a\nCOPY x /x\n") and "USER root" in text
-    assert (path.parent / "x").read_text() == "1" and not (path.parent / "skipped").exists()
-    assert os.access(path.parent / ".benchflow/files/0/bin/run", os.X_OK)
-    assert (path.parent / ".benchflow/box/code/benchflow_boxkit/inside/supervisor.py").is_file()
+    compose(request, (layer,), {}).write(out := tmp_path / "out", tmp_path / "cache")
+    text = (out / DOCKERFILE).read_text()
+    assert (out / "Dockerfile").read_text() == "FROM a\nCOPY x /x\n", "the task's own is as it was"
+    assert text.startswith(f"FROM a\nCOPY {BOX} /opt/benchflow/boxkit\nCOPY x /x\n") and "USER root" in text
+    assert (out / "x").read_text() == "1" and not (out / "skipped").exists()
+    assert os.access(out / f"{OWN}/files/0/bin/run", os.X_OK)
+    assert (out / f"{BOX}/code/benchflow_boxkit/inside/supervisor.py").is_file()
     for word in (part for line in text.splitlines() if line.startswith("COPY .") for part in line.split()[1:2]):
-        assert (path.parent / word).exists(), word
+        assert (out / word).exists(), word
 
 
 def test_build_arguments_become_defaults(tmp_path: Path) -> None:

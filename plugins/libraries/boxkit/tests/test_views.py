@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,8 @@ pytestmark = pytest.mark.skipif(
     Capability.USERS not in local.benchflow_sandbox().capabilities(), reason="a normal user's boxes have one user"
 )
 _IMAGE = ImageRef("x", workdir="/app", runtimes={"python": package.PYTHON}, meta={"index": "x"})
+_DAEMON = 2280
+"""A port of a server in the box that does what it is asked for, as Daytona's."""
 _ESCAPES = """
 import ctypes, os, socket, subprocess, sys
 secret = sys.argv[1]
@@ -61,7 +63,16 @@ def elsewhere():
         if os.path.exists(f"/proc/{pid}/root{secret}"):
             return
     raise OSError
-for attempt in (supervisor, kit, again, unmounted, elsewhere):
+def daemon(protocol=0, flag=0):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol) as client:
+        client.sendto(b"x", flag, ("127.0.0.1", 2280)) if flag else client.connect(("127.0.0.1", 2280))
+def gateway():
+    socket.create_connection(("127.0.0.1", 2281))
+def daemon_by_mptcp():
+    daemon(262)
+def daemon_at_once():
+    daemon(0, 0x20000000)
+for attempt in (supervisor, kit, again, unmounted, elsewhere, daemon, daemon_by_mptcp, daemon_at_once, gateway):
     tried(attempt.__name__, attempt)
 tried("read", lambda: open(secret))
 """
@@ -125,7 +136,7 @@ async def start(tmp_path: Path, cache: Path) -> AsyncIterator[Start]:
             return Here(box)
 
         indexes, snapshots = Indexes(tmp_path, "here"), Snapshots(tmp_path, "here", {})
-        tools = Tools(indexes, snapshots, machine, lambda _: None, "here")
+        tools = Tools(indexes, snapshots, machine, lambda _: None, (_DAEMON,))
         box = Unseen(tools, _IMAGE, StartRequest(name="box"), {})
         await box.begin()
         return box
@@ -146,18 +157,21 @@ async def test_views_hold_as_root_and_there_is_no_way_around(start: Start) -> No
         await case(LimitTests(), box, f"/{name}")
     await box.exec(["sh", "-c", "mkdir /secret; echo x >/secret/file"])
     command = [package.PYTHON, "-c", _ESCAPES, "/secret/file"]
+    for port in (_DAEMON, _DAEMON + 1):
+        await box.spawn([package.PYTHON, "-m", "http.server", "--bind", "127.0.0.1", str(port)])
+        while port not in await box.listening():
+            await asyncio.sleep(0.02)
     free = await box.exec(command)
-    assert free.stdout.split() == b"supervisor kit again elsewhere read".split(), free.stderr
+    ways = b"supervisor kit again elsewhere daemon daemon_by_mptcp daemon_at_once gateway read"
+    assert free.stdout.split() == ways.split(), free.stderr
     limited = await box.exec(command, view=AccessView(hidden=("/secret",)))
-    assert (limited.exit_code, limited.stdout) == (0, b""), limited.stderr
+    assert (limited.exit_code, limited.stdout) == (0, b"gateway\n"), limited.stderr
     await box.stop()
 
 
 async def test_nothing_runs_unlimited_where_views_cannot_be_had(start: Start) -> None:
     box = await start("no")
-    for why, said in (("", "unshare: Operation not permitted"), ("of its daemon", "of its daemon")):
-        box._tools = replace(box._tools, no_views=why)
-        with pytest.raises(CapabilityMissing, match=said):
-            await box.exec(["touch", "/ran"], view=AccessView(hidden=("/etc",)))
+    with pytest.raises(CapabilityMissing, match="unshare: Operation not permitted"):
+        await box.exec(["touch", "/ran"], view=AccessView(hidden=("/etc",)))
     assert (await box.exec(["test", "-e", "/ran"])).exit_code == 1
     await box.stop()

@@ -45,8 +45,10 @@ class Images:
         await self._wait(found, recipe.name, recipe.timeout)
         return name
 
-    async def build(self, recipe: Recipe, dockerfile: Path) -> str:
-        digest = await self._push(dockerfile.parent)
+    async def build(self, recipe: Recipe, context: Path) -> str:
+        # A Dockerfile of the context takes the place of the one that a build is asked for with.
+        await asyncio.to_thread((context / "Dockerfile").write_text, recipe.text)
+        digest = await self._push(context)
         build = CreateBuildInfo(dockerfile_content=recipe.text, context_hashes=[digest])
         name = self._name(recipe.key)
         await self._create(name, build, self._default, recipe.name, recipe.timeout)
@@ -192,7 +194,7 @@ def _state(snapshot: SnapshotDto) -> str:
 
 
 def _pack(folder: Path, file: IO[bytes]) -> str:
-    """The same bytes for the same content."""
+    """The same bytes for the same content. Plain files: Daytona's builder takes nothing else from an archive."""
 
     def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
         info.uid = info.gid = 0
@@ -200,9 +202,10 @@ def _pack(folder: Path, file: IO[bytes]) -> str:
         info.mtime = 0
         return info
 
-    with tarfile.open(fileobj=file, mode="w") as tar:
-        for path in sorted(folder.iterdir()):
-            tar.add(path, path.name, filter=plain)
+    with tarfile.open(fileobj=file, mode="w", dereference=True) as tar:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+                tar.add(path, path.relative_to(folder), filter=plain)
     file.seek(0)
     digest = hashlib.file_digest(file, "md5").hexdigest()
     file.seek(0)

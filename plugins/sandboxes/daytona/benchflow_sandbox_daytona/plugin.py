@@ -16,12 +16,19 @@ def _spec() -> SandboxSpec:
         "benchflow_sandbox_daytona",
         "Daytona",
         capabilities=CAPABILITIES
-        | {Capability.LIMIT_CPU, Capability.LIMIT_MEMORY, Capability.LIMIT_STORAGE, Capability.GPU},
+        | {
+            Capability.ACCESS_VIEW,
+            Capability.LIMIT_CPU,
+            Capability.LIMIT_MEMORY,
+            Capability.LIMIT_STORAGE,
+            Capability.GPU,
+        },
         requires=("DAYTONA_API_KEY",),
         caveats={
-            Capability.ACCESS_VIEW: "Daytona's daemon listens in every box (port 2280) and reads files and runs "
-            "commands, as root and without a key, for any program of the box: it would fetch what a view hides",
-            Capability.IMAGE_BUILD: "by Daytona's own builder; what that does not know fails with its log",
+            Capability.ACCESS_VIEW: "where root of a box may mount and its kernel (Linux 6.7 or newer) can keep a "
+            "program from the ports of Daytona's own daemon in the box; tried when it is first asked for",
+            Capability.IMAGE_BUILD: "by Daytona's own builder; what that does not know fails with its log; "
+            "links and empty folders of the context do not arrive as such",
         },
     )
 

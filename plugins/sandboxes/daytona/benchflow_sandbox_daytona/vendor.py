@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from benchflow_boxkit.context import not_plain
 from benchflow_boxkit.failures import Missing
 from benchflow_boxkit.machines import made_or_gone
 from benchflow_boxkit.recipe import Recipe
@@ -31,7 +32,8 @@ _START_SECONDS: Final = 300.0
 
 class DaytonaVendor:
     name = "daytona"
-    no_views = "Daytona's own daemon in the box runs commands for every program that asks it"
+    shut_ports = (2280, 22220, 22222, 33333)
+    """Daytona's daemon in every box: toolbox, SSH, web terminal, recordings. It asks for no key and is root here."""
 
     def __init__(self, context: SandboxContext) -> None:
         self._settings = Settings.of(context.env or os.environ, context.options)
@@ -43,10 +45,11 @@ class DaytonaVendor:
         return await self._images.find(recipe)
 
     def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
-        return ()
+        said = "Daytona builds from plain files; links arrive as copies or not at all, and empty folders not"
+        return (f"{recipe.name}: {said}: {lost}",) if (lost := not_plain(recipe.context)) else ()
 
-    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
-        return await self._images.build(recipe, dockerfile)
+    async def build_image(self, recipe: Recipe, context: Path) -> str:
+        return await self._images.build(recipe, context)
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 from benchflow_testing_clouds.cases import CloudCase, CloudFaults, CloudRollouts, Refusal, Wire
@@ -52,6 +53,22 @@ class TestFaults(CloudFaults):
 class TestRollouts(CloudRollouts):
     wire = WIRE
     tasks = ROOT / "examples" / "tasks"
+
+
+def test_a_context_is_sent_as_plain_files(tmp_path: Path) -> None:
+    """Daytona's builder makes an empty file of a link and leaves folders out."""
+    from benchflow_sandbox_daytona.images import _pack
+
+    (tmp_path / "outside").write_text("secret")
+    (folder := tmp_path / "context").mkdir()
+    (folder / "file").write_text("content")
+    (folder / "link").symlink_to("file")
+    (folder / "out").symlink_to(tmp_path / "outside")
+    (folder / "empty").mkdir()
+    with (tmp_path / "tar").open("w+b") as file:
+        _pack(folder, file)
+        with tarfile.open(fileobj=file) as tar:
+            assert {one.name: (one.isreg(), one.size) for one in tar} == {"file": (True, 7), "link": (True, 7)}
 
 
 class TestDaytona(CloudCase):

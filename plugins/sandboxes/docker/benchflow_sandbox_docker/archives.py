@@ -15,6 +15,7 @@ from benchflow_boxkit.context import Context
 __all__ = ["name_of", "stream"]
 
 _OUTSIDE: Final = ".benchflow.Dockerfile"
+_IGNORE: Final = ".dockerignore"
 _CHUNK: Final = 1 << 19
 
 
@@ -45,8 +46,10 @@ def _next(parts: Iterator[bytes]) -> bytes:
 def _archive(context: Context, name: str, dockerfile: str) -> Iterator[bytes]:
     text = dockerfile.encode()
     yield _member(name, 0o644, len(text)) + text + _padding(len(text))
+    if name == _OUTSIDE:
+        yield from _ignoring(context, name)
     for relative, path, info in context.entries():
-        if relative == name:
+        if relative == name or (name == _OUTSIDE and relative == _IGNORE):
             continue
         mode = stat.S_IMODE(info.st_mode)
         if stat.S_ISDIR(info.st_mode):
@@ -57,6 +60,13 @@ def _archive(context: Context, name: str, dockerfile: str) -> Iterator[bytes]:
             data = path.read_bytes()
             yield _member(relative, mode, len(data)) + data + _padding(len(data))
     yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+def _ignoring(context: Context, name: str) -> Iterator[bytes]:
+    """What an engine reads first and then leaves out: our name for the file is nothing that a COPY should find."""
+    own = next((path for relative, path, _ in context.entries() if relative == _IGNORE), None)
+    text = (own.read_bytes() + f"\n{name}\n".encode()) if own else f"{name}\n{_IGNORE}\n".encode()
+    yield _member(_IGNORE, 0o644, len(text)) + text + _padding(len(text))
 
 
 def _member(name: str, mode: int, size: int, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:

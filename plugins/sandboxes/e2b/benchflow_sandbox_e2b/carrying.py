@@ -25,7 +25,7 @@ from benchflow_sandbox_e2b.dockerfiles import identity, stage_template
 from benchflow_sandbox_e2b.failures import translated
 from benchflow_sandbox_e2b.images import Images
 from benchflow_sandbox_e2b.machine import E2BMachine
-from benchflow_sandbox_e2b.stages import Lowered, lower
+from benchflow_sandbox_e2b.stages import Lowered, lower, lowered
 
 __all__ = ["Carrying"]
 
@@ -39,7 +39,7 @@ class Carrying:
 
     async def carry(self, recipe: Recipe, folder: Path) -> None:
         """Everything that this image copies from others is in the folder then. Again: what is missing."""
-        await self._carry(lower(recipe.text, recipe.name), recipe, folder)
+        await self._carry(lowered(recipe), recipe, folder)
 
     async def _carry(self, lowered: Lowered, recipe: Recipe, folder: Path) -> None:
         wanted: dict[int | str, list[Copy]] = {}
@@ -112,7 +112,7 @@ async def _packed(sandbox: AsyncSandbox, copy: Copy, name: str) -> dict[str, Any
 
 def _stage(origin: int | str, recipe: Recipe) -> Lowered:
     if isinstance(origin, int):
-        return lower(recipe.text, recipe.name, origin)
+        return lowered(recipe, origin)
     return lower(f"FROM {origin}\n", recipe.name)
 
 

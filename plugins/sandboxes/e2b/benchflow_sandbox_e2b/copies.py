@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from benchflow_boxkit.apart import OWN
 from e2b_dockerfile_utils import DockerfileInstruction, ShellLex
 
 from benchflow_core.contracts.quick import dataclass
@@ -40,7 +41,7 @@ class Copy:
     @property
     def folder(self) -> str:
         """In a build's context: the archive, and the program that lays it down."""
-        return f".benchflow/copied/{self.line}"
+        return f"{OWN}/copied/{self.line}"
 
     def command(self, python: str) -> str:
         here = f"{PLACE}/{self.line}"

@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_boxkit.apart import BOX
 from benchflow_boxkit.package import HOME, PYTHON
 from benchflow_boxkit.recipe import Recipe, text_of
 from e2b import AsyncTemplate
@@ -15,15 +16,13 @@ from e2b.template.dockerfile_parser import DockerfileSyntaxError, parse_dockerfi
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_e2b.copies import PLACE
-from benchflow_sandbox_e2b.stages import Lowered, lower
+from benchflow_sandbox_e2b.stages import Lowered, lower, lowered
 
 __all__ = ["identity", "notices", "refuse", "stage_template", "template"]
 
 _NO_PROGRAM: Final = "\nENTRYPOINT []\nCMD []\n"
 """A template's program would run while it is built and be part of every box; in a rollout nothing runs unasked."""
-_BOX: Final = ".benchflow/box"
-"""Our Python, in every build's context."""
-_ENDING: Final = f"USER root\nCOPY {_BOX} {HOME}\n"
+_ENDING: Final = f"USER root\nCOPY {BOX} {HOME}\n"
 _REMEDY: Final = "Name a finished image in the task (docker_image), or use another sandbox."
 
 
@@ -57,7 +56,7 @@ def refuse(request: ImageRequest) -> None:
 
 
 def notices(recipe: Recipe) -> tuple[str, ...]:
-    if lower(recipe.text, recipe.name).has_workdir:
+    if lowered(recipe).has_workdir:
         return ()
     return (f"{recipe.name}: E2B does not take over an image's own WORKDIR and USER; boxes begin in / as root.",)
 
@@ -77,7 +76,8 @@ def identity(lowered: Lowered, name: str, folder: Path) -> str:
     found: Any = AsyncTemplate(file_context_path=str(folder), file_ignore_patterns=[".benchflow"])
     found = found.from_image(lowered.base)
     for call, args, options in _steps(_with_caches(lowered), name).calls:
-        found = getattr(found, call)(*args, **options)
+        if args[:1] != (BOX,):
+            found = getattr(found, call)(*args, **options)
     return AsyncTemplate.to_json(found)
 
 
@@ -87,9 +87,9 @@ def _built(lowered: Lowered, text: str, name: str, folder: Path) -> Any:
     has_python = False
     for call, args, options in _steps(text, name).calls:
         copy = copies.get(args[0]) if call == "run_cmd" else None
-        box = call == "copy" and args[0] == _BOX
+        box = call == "copy" and args[0] == BOX
         if (copy or box) and not has_python:
-            found, has_python = found.copy(_BOX, HOME, user="root", gzip=False), True
+            found, has_python = found.copy(BOX, HOME, user="root", gzip=False), True
         if copy is not None:
             found = found.copy(copy.folder, f"{PLACE}/{copy.line}", user="root", gzip=False)
             found = found.run_cmd(copy.command(PYTHON), user="root")

@@ -23,7 +23,7 @@ from benchflow_sandbox_e2b.dockerfiles import template
 from benchflow_sandbox_e2b.failures import refusal, translated
 from benchflow_sandbox_e2b.settings import Settings
 from benchflow_sandbox_e2b.sizes import Size
-from benchflow_sandbox_e2b.stages import lower
+from benchflow_sandbox_e2b.stages import lowered
 
 __all__ = ["PREFIX", "Images"]
 
@@ -39,9 +39,9 @@ class Images:
         name = self.name(recipe.key)
         return name if await self.ready(name, recipe.timeout) else None
 
-    async def build(self, recipe: Recipe, dockerfile: Path) -> str:
+    async def build(self, recipe: Recipe, context: Path) -> str:
         name = self.name(recipe.key)
-        await self.make(template(lower(recipe.text, recipe.name), recipe.name, dockerfile.parent), name, recipe)
+        await self.make(template(lowered(recipe), recipe.name, context), name, recipe)
         return name
 
     async def make(self, what: Any, name: str, recipe: Recipe) -> None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from benchflow_boxkit.recipe import Recipe
 from e2b_dockerfile_utils import DockerfileInstruction, DockerfileSyntaxError, parse_dockerfile_ast
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 from benchflow_sandbox_e2b.copies import IMAGE, Copy, Variables, copy_from, refused
 
-__all__ = ["Lowered", "lower"]
+__all__ = ["Lowered", "lower", "lowered"]
 
 _HARMLESS: Final = frozenset({"EXPOSE", "VOLUME", "LABEL", "MAINTAINER", "HEALTHCHECK", "STOPSIGNAL", "ONBUILD"})
 """What they say holds for containers that run, or for images made of this one."""
@@ -53,8 +55,8 @@ class Lowered:
     copies: tuple[Copy, ...] = ()
 
 
-def lower(text: str, name: str, stage: int | None = None) -> Lowered:
-    """`stage`: another one than the last."""
+def lower(text: str, name: str, stage: int | None = None, numbers: Sequence[int] = ()) -> Lowered:
+    """`stage`: another one than the last. `numbers`: what lines are called, where something was put between them."""
     try:
         read = parse_dockerfile_ast(text)
     except DockerfileSyntaxError as error:
@@ -73,7 +75,7 @@ def lower(text: str, name: str, stage: int | None = None) -> Lowered:
     first = kept[0]
     if base == "scratch" or "$" in base:
         raise refused(name, first.start_line, f"FROM {base}", "Name an image, or give the variable a default.")
-    copies = _copies(stages, chain, Variables(globals_, read.escape_token), name)
+    copies = _copies(stages, chain, Variables(globals_, read.escape_token), name, numbers)
     lines = text.splitlines()
     for instruction in found:
         rows = slice(instruction.start_line - 1, instruction.end_line)
@@ -92,8 +94,17 @@ def lower(text: str, name: str, stage: int | None = None) -> Lowered:
     return Lowered("\n".join(lines) + "\n", base, has_workdir, caches, tuple(copies.values()))
 
 
+def lowered(recipe: Recipe, stage: int | None = None) -> Lowered:
+    """Of an image to be; copies have the lines of the task's own Dockerfile."""
+    return lower(recipe.text, recipe.name, stage, recipe.numbers)
+
+
 def _copies(
-    stages: Sequence[list[DockerfileInstruction]], chain: Sequence[int], known: Variables, name: str
+    stages: Sequence[list[DockerfileInstruction]],
+    chain: Sequence[int],
+    known: Variables,
+    name: str,
+    numbers: Sequence[int],
 ) -> dict[int, Copy]:
     """By line."""
     found: dict[int, Copy] = {}
@@ -103,7 +114,9 @@ def _copies(
             known.follow(instruction)
             flags = dict(_flags(instruction))
             if instruction.name == "COPY" and "from" in flags:
-                found[instruction.start_line] = copy_from(instruction, flags, named[:number], known, name)
+                line = instruction.start_line
+                copy = copy_from(instruction, flags, named[:number], known, name)
+                found[line] = replace(copy, line=numbers[line - 1]) if numbers else copy
     return found
 
 

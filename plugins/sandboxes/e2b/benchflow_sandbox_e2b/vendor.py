@@ -50,9 +50,9 @@ class E2BVendor:
     def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
         return notices(recipe)
 
-    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
-        await self._carrying.carry(recipe, dockerfile.parent)
-        return await self._images.build(recipe, dockerfile)
+    async def build_image(self, recipe: Recipe, context: Path) -> str:
+        await self._carrying.carry(recipe, context)
+        return await self._images.build(recipe, context)
 
     async def _look_into(self, template: str) -> E2BMachine:
         """A box from which something is copied."""

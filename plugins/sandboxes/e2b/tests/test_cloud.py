@@ -81,6 +81,8 @@ RUN exit 7
 FROM ground AS top
 WORKDIR /work
 COPY . .
+RUN ls -A > /seen
+COPY * /flat/
 FROM {DEBIAN}
 RUN exit 8
 """
@@ -212,7 +214,8 @@ class TestE2B(CloudCase):
         )
         box = await provider.start(made, StartRequest(name="stages"))
         assert (await box.exec(["cat", "/tag", "file"])).stdout == b"bookworm-slim\ncopied\n"
-        assert (await box.exec(["ls", "-A"])).stdout == b"Dockerfile\nfile\n", "and nothing of ours"
+        shown = (await box.exec(["sh", "-c", "ls -A; cat /seen; ls -A /flat"])).stdout
+        assert shown == b"Dockerfile\nfile\n" * 3, "and nothing of ours, for no command"
         assert made.workdir == "/work" and made.notices == ()
         await box.stop()
 

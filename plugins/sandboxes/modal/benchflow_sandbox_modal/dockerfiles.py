@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import stat
-from pathlib import Path
 from typing import Final
 
 import modal
+from benchflow_boxkit.context import not_plain
 from benchflow_boxkit.recipe import Recipe, text_of
 from modal._utils.docker_utils import extract_copy_command_patterns
 
@@ -62,13 +61,5 @@ def refuse(request: ImageRequest) -> None:
 
 def notices(recipe: Recipe) -> tuple[str, ...]:
     """The SDK uploads plain files."""
-    if recipe.context is None:
-        return ()
-    entries = [(relative, info.st_mode) for relative, _, info in recipe.context.entries()]
-    above = {str(Path(relative).parent) for relative, _ in entries}
-    lost = [name for name, mode in entries if stat.S_ISLNK(mode) or (stat.S_ISDIR(mode) and name not in above)]
-    if not lost:
-        return ()
-    shown = ", ".join(sorted(lost)[:5]) + (" …" if len(lost) > 5 else "")
     said = "Modal uploads plain files; links arrive as copies or not at all, and empty folders not"
-    return (f"{recipe.name}: {said}: {shown}",)
+    return (f"{recipe.name}: {said}: {lost}",) if (lost := not_plain(recipe.context)) else ()

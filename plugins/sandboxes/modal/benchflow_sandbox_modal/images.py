@@ -8,7 +8,7 @@ from typing import Final
 
 import modal
 from benchflow_boxkit.failures import Missing
-from benchflow_boxkit.recipe import Recipe
+from benchflow_boxkit.recipe import DOCKERFILE, Recipe
 
 from benchflow_core.errors import BuildError
 from benchflow_sandbox_modal.client import Client
@@ -43,10 +43,10 @@ class Images:
         self._known[image.object_id] = image
         return str(image.object_id)
 
-    async def build(self, recipe: Recipe, dockerfile: Path) -> str:
+    async def build(self, recipe: Recipe, context: Path) -> str:
         app = await self._client.app()
-        dockerfile.write_text(readable(recipe.text))
-        image = modal.Image.from_dockerfile(dockerfile, context_dir=dockerfile.parent, ignore=[])
+        (dockerfile := context / DOCKERFILE).write_text(readable(recipe.text))
+        image = modal.Image.from_dockerfile(dockerfile, context_dir=context, ignore=[])
         try:
             async with asyncio.timeout(recipe.timeout):
                 with translated(f"{recipe.name} cannot be built"):

@@ -46,8 +46,8 @@ class ModalVendor:
     def image_notices(self, recipe: Recipe) -> tuple[str, ...]:
         return notices(recipe)
 
-    async def build_image(self, recipe: Recipe, dockerfile: Path) -> str:
-        return await self._images.build(recipe, dockerfile)
+    async def build_image(self, recipe: Recipe, context: Path) -> str:
+        return await self._images.build(recipe, context)
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]

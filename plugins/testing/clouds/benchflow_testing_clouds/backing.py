@@ -120,9 +120,9 @@ class Backing:
         (self._root / "files").mkdir(exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._root / "files"))
 
-    async def build(self, dockerfile: Path) -> ImageRef:
-        """From a Dockerfile; its folder is the context."""
-        request = ImageRequest(context=dockerfile.parent, dockerfile=dockerfile, allow_substitute=True)
+    async def build(self, dockerfile: Path, context: Path | None = None) -> ImageRef:
+        """From a Dockerfile; its folder is the context unless another one is named."""
+        request = ImageRequest(context=context or dockerfile.parent, dockerfile=dockerfile, allow_substitute=True)
         return await self._prepare(request)
 
     async def pull(self, image: str) -> ImageRef:

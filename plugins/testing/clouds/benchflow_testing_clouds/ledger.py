@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -44,6 +45,8 @@ class Ledger:
         self.now: Counter[str] = Counter()
         self.most: Counter[str] = Counter()
         """Of each route: how many are being answered, and how many were at most at once."""
+        self.seconds: dict[str, float] = defaultdict(float)
+        """And how long answers took, together."""
 
     def count(self, route: str) -> Fault | None:
         """One more request; what is to go wrong with it, if anything is."""
@@ -59,12 +62,15 @@ class Ledger:
                 return fault
         return None
 
-    def enter(self, route: str) -> None:
+    def enter(self, route: str) -> float:
+        """When it began."""
         self.now[route] += 1
         self.most[route] = max(self.most[route], self.now[route])
+        return time.monotonic()
 
-    def leave(self, route: str) -> None:
+    def leave(self, route: str, began: float) -> None:
         self.now[route] -= 1
+        self.seconds[route] += time.monotonic() - began
 
     def violation(self, text: str) -> None:
         """Something that the vendor would not understand: the test fails."""
@@ -76,8 +82,9 @@ class Ledger:
             "violations": list(self.violations),
             "faults": [asdict(fault) for fault in self.faults],
             "most": dict(self.most),
+            "seconds": dict(self.seconds),
         }
 
     def reset(self) -> None:
-        for part in (self.requests, self.violations, self.faults, self.most):
+        for part in (self.requests, self.violations, self.faults, self.most, self.seconds):
             part.clear()

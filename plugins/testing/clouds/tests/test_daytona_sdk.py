@@ -84,7 +84,10 @@ async def test_files_go_in_and_out(sandbox, tmp_path: Path) -> None:
     assert await sandbox.fs.download_file("/work/a b") == data
     info = await sandbox.fs.get_file_info("/work/a b")
     assert (info.size, info.is_dir) == (len(data), False)
-    assert [entry.name for entry in await sandbox.fs.list_files("/work")] == ["a b"]
+    odd = 'quo"te\nline'
+    await sandbox.process.exec(f"printf x > '/work/{odd}'")  # the SDK would not send such a name
+    assert await sandbox.fs.download_file(f"/work/{odd}") == b"x"
+    assert [entry.name for entry in await sandbox.fs.list_files("/work")] == ["a b", odd]
     await sandbox.fs.delete_file("/work/a b")
     with pytest.raises(DaytonaError):
         await sandbox.fs.download_file("/work/a b")
@@ -92,6 +95,9 @@ async def test_files_go_in_and_out(sandbox, tmp_path: Path) -> None:
 
 async def test_a_session_streams_both_ways(sandbox) -> None:
     await sandbox.process.create_session("talk")
+    for line in ("cd /tmp; export WHO=me", 'test "$PWD$WHO" = /tmpme'):
+        done = await sandbox.process.execute_session_command("talk", SessionExecuteRequest(command=line))
+        assert done.exit_code == 0, "a session is one shell"
     asked = SessionExecuteRequest(command="while read line; do echo got $line; echo err >&2; done", run_async=True)
     command = await sandbox.process.execute_session_command("talk", asked)
     out, err, seen = [], [], asyncio.Event()

@@ -79,7 +79,9 @@ async def test_files_go_in_and_out(sandbox: AsyncSandbox) -> None:
     info = await sandbox.files.get_info("work/a b")
     assert (info.size, info.owner, info.name) == (len(data), "user", "a b")
     await sandbox.files.rename("work/a b", "work/c")
-    assert [entry.name for entry in await sandbox.files.list("work")] == ["c"]
+    odd = "/home/user/work/new\nli'ne"
+    assert [made.path for made in await sandbox.files.write_files([{"path": odd, "data": b"x"}])] == [odd]
+    assert {entry.path for entry in await sandbox.files.list("work")} == {odd, "/home/user/work/c"}
     await sandbox.files.remove("work/c")
     assert not await sandbox.files.exists("work/c")
     with pytest.raises(NotFoundException):

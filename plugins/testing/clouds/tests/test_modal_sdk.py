@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,9 @@ async def test_streams_go_both_ways(sandbox: Any) -> None:
     process.stdin.write_eof()
     await process.stdin.drain.aio()
     assert await process.wait.aio() == 5
+    counting = await sandbox.exec.aio("wc", "-c")
+    assert await counting._stdin_write_stream.aio(io.BytesIO(bytes(3_000_000))) == 3_000_000, "in one request"
+    assert await counting.stdout.read.aio() == "3000000\n"
 
 
 async def test_a_cut_stream_is_read_on_from_where_it_was(sandbox: Any, cloud: Remote) -> None:

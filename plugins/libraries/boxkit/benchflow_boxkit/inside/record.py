@@ -8,6 +8,7 @@ import shutil
 import sys
 
 PLACE = "/tmp/.benchflow-image.json"
+_NAME = ".benchflow"
 _BUILDERS = frozenset({"HOME", "HOSTNAME", "PWD", "OLDPWD", "SHLVL", "_", "USER", "LOGNAME", "TERM"})
 _PROXIES = frozenset({"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy", "node_use_env_proxy"})
 """The builder's own way out, which is no way out of a box."""
@@ -18,12 +19,8 @@ def _is_the_images(name: str) -> bool:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["keep"]:
-        _keep()
-        for name in sys.argv[2:]:
-            _clean(name)
-    else:
-        _record()
+    for what in sys.argv[1:] or ["record"]:
+        {"record": _record, "keep": _keep, "clean": _clean}[what]()
 
 
 def _record() -> None:
@@ -42,11 +39,31 @@ def _keep() -> None:
         out.write(found)
 
 
-def _clean(name: str) -> None:
+def _clean() -> None:
     """Away with our own folder of the build's context, wherever a COPY of everything took it along."""
     device = os.lstat("/").st_dev
     for folder, names, _ in os.walk("/"):
-        if name in names and os.path.isdir(f"{folder}/{name}/box/code/benchflow_boxkit"):
-            shutil.rmtree(f"{folder}/{name}")
-            names.remove(name)
-        names[:] = [entry for entry in names if os.lstat(f"{folder}/{entry}").st_dev == device]
+        if _NAME in names and _is_ours(f"{folder}/{_NAME}"):
+            shutil.rmtree(f"{folder}/{_NAME}", ignore_errors=True)
+            names.remove(_NAME)
+        names[:] = [entry for entry in names if _device(f"{folder}/{entry}") == device]
+
+
+def _is_ours(path: str) -> bool:
+    """It holds the box, or nothing but folders like it: what another user than root could not remove."""
+    if os.path.islink(path):
+        return False
+    try:
+        names = os.listdir(path)
+    except OSError:
+        return False
+    if "box" in names:
+        return os.path.isdir(f"{path}/box/code/benchflow_boxkit")
+    return names in ([], [_NAME]) and all(_is_ours(f"{path}/{name}") for name in names)
+
+
+def _device(path: str) -> int:
+    try:
+        return os.lstat(path).st_dev
+    except OSError:
+        return -1

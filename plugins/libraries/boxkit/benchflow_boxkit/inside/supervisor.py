@@ -38,7 +38,7 @@ class Supervisor(Calls):
 
     def do_exec(self, number: int, message: wire.Message) -> wire.Message:
         if message["view"] and self.no_view is None:
-            self.no_view = view.refusal(f"{FOLDER}/trial")
+            self.no_view = view.refusal(f"{FOLDER}/trial", message["view"]["shut"])
         return {"no_view": self.no_view} if message["view"] and self.no_view else super().do_exec(number, message)
 
     def walls(self, message: wire.Message) -> Callable[[], view.Walls] | None:

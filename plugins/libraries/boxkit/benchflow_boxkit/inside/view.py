@@ -10,11 +10,12 @@ import contextlib
 import errno
 import os
 import re
+import socket
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from benchflow_boxkit.inside import system
+from benchflow_boxkit.inside import ports, system
 
 _OPTIONS = {
     "ro": system.MS_RDONLY,
@@ -35,6 +36,8 @@ class View(NamedTuple):
     writable: Sequence[str]
     apart: bool = True
     """In a user namespace of its own."""
+    shut: Sequence[int] = ()
+    """TCP ports that it cannot connect to."""
 
 
 class Walls:
@@ -73,6 +76,8 @@ class Walls:
             _mount(view)
         for path in list(_block_devices()):  # the same files, past every mount
             _hide(path)
+        if shut := [port for view in self.views for port in view.shut]:
+            ports.shut(shut)
         system.limit_capabilities(kept)
 
     def shut(self) -> None:
@@ -85,17 +90,20 @@ class Walls:
             raise PermissionError(errno.EPERM, "the box could not map the ids of a limited program")
 
 
-def refusal(folder: str) -> str:
-    """Why no program of this box can be given a view: tried on `folder`, which is ours. Nothing where it can."""
+def refusal(folder: str, shut: Sequence[int]) -> str:
+    """Why no program of this box can be given a view: tried on `folder`, which is ours, and on a port beside those to
+    be shut, where there are some. Nothing where it can."""
     hidden = f"{folder}/hidden"
     os.makedirs(hidden, mode=0o700, exist_ok=True)
     with open(f"{hidden}/file", "w"):
         pass
     read, write = os.pipe()
+    listener = socket.create_server(("127.0.0.1", 0)) if shut else None
+    tried = [listener.getsockname()[1]] if listener else []
     keeper = os.fork()
     if keeper == 0:
         try:
-            _try(Walls(View([folder], [hidden], [])), hidden, write)
+            _try(Walls(View([folder], [hidden], [], shut=[*shut, *tried])), hidden, tried, write)
         finally:
             os._exit(1)
     os.close(write)
@@ -103,15 +111,19 @@ def refusal(folder: str) -> str:
         said = answer.read()
     with contextlib.suppress(ChildProcessError):
         os.waitpid(keeper, 0)
+    if listener:
+        listener.close()
     return "" if said == _HOLDS else said or "a trial of it ended without a word"
 
 
-def _try(walls: Walls, hidden: str, told: int) -> None:
+def _try(walls: Walls, hidden: str, tried: Sequence[int], told: int) -> None:
     child = os.fork()
     if child == 0:
         try:
             walls.enter()
             said = _HOLDS if _holds(hidden) else "mounts there do not keep a program out"
+            if not all(map(ports.holds, tried)):
+                said = "a program there reaches ports that are shut to it"
         except OSError as error:
             said = str(error.strerror or error)
         os.write(told, said.encode())

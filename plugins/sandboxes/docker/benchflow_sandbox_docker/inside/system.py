@@ -1,15 +1,11 @@
-"""System calls of walls: filters and routing rules."""
+"""System calls of walls: routing rules."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import struct
 
-from benchflow_boxkit.inside.system import checked, libc, prctl
-
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38
 CAP_NET_ADMIN = 12
 
 _RTM_NEWRULE, _RTM_DELRULE = 32, 33
@@ -17,14 +13,6 @@ _REQUEST, _ACK, _CREATE, _EXCL = 1, 4, 0x400, 0x200
 _ERROR = 2
 _FRA_DST, _FRA_PRIORITY, _FRA_IP_PROTO, _FRA_DPORT_RANGE = 1, 6, 22, 24
 _LOOK_UP, _PROHIBIT, _MAIN_TABLE = 1, 8, 254
-
-
-def load_filter(program: bytes) -> None:
-    """From now on the kernel asks this program about every system call."""
-    code = ctypes.create_string_buffer(program)
-    header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    checked(libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(2), header, ctypes.c_ulong(0), ctypes.c_ulong(0)), "seccomp")
 
 
 def forbid(prefix: str, priority: int, *, undo: bool = False) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from benchflow_boxkit.inside import view
-
-from benchflow_sandbox_docker.inside import system
+from benchflow_boxkit.inside import system, view
 
 
 class Walls(view.Walls):
@@ -14,4 +12,5 @@ class Walls(view.Walls):
 
     def shut(self) -> None:
         if self.filter:
+            system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
             system.load_filter(self.filter)

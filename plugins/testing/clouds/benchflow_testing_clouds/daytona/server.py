@@ -86,7 +86,7 @@ class DaytonaServer:
         fault = self._ledger.count(route)
         if fault is not None and (broken := await self._break(request, fault, sandbox)) is not None:
             return broken
-        self._ledger.enter(route)
+        began = self._ledger.enter(route)
         try:
             if sandbox is None:
                 return await self._api.handle(request, request.method, path, fault)
@@ -99,7 +99,7 @@ class DaytonaServer:
         except BenchflowError as error:
             return _refusal(502, f"the sandbox does not answer: {error.message}")
         finally:
-            self._ledger.leave(route)
+            self._ledger.leave(route, began)
 
     def _toolbox(self, name: str) -> Toolbox:
         sandbox = self.world.sandbox(name)

@@ -40,6 +40,8 @@ __all__ = ["Toolbox"]
 _OUT, _ERR = b"\x01\x01\x01", b"\x02\x02\x02"
 """Before each piece of output in a log, as the daemon marks them."""
 _STAT = "stat -c '%F|%s|%a|%U|%G|%Y' -- "
+_IN_SESSION = '[ ! -f $1 ] || { . $1; cd "$PWD"; }; trap \'export -p > $1\' EXIT; eval "$2"'
+"""A session is one shell: directory and variables last from one command to the next."""
 
 
 @dataclass
@@ -110,7 +112,7 @@ class Toolbox:
         if commands is None:
             raise Refused(404, "session not found")
         if parts[1:] == ["exec"]:
-            return await self._run(request, commands)
+            return await self._run(request, parts[0], commands)
         if parts[1:2] == ["command"]:
             running = commands.get(parts[2])
             if running is None:
@@ -126,9 +128,10 @@ class Toolbox:
         commands = [Command.from_dict(running.dto()) for running in self._sessions[name].values()]
         return render(Session, session_id=name, commands=commands)
 
-    async def _run(self, request: web.Request, commands: dict[str, Running]) -> web.Response:
+    async def _run(self, request: web.Request, session: str, commands: dict[str, Running]) -> web.Response:
         asked = await self._body(request, SessionExecuteRequest)
-        process = await self._box.spawn(["sh", "-c", asked.command])
+        state = f"/tmp/.session-{session.encode().hex()}"
+        process = await self._box.spawn(["sh", "-c", _IN_SESSION, "session", state, asked.command])
         running = Running(str(uuid.uuid4()), asked.command, process)
         commands[running.id] = running
         task = asyncio.ensure_future(_collect(running))
@@ -214,8 +217,8 @@ class Toolbox:
             await self._shell(f"rm -rf -- {shlex.quote(path)}")
             return web.Response(status=204)
         if not parts and method == "GET":
-            names = (await self._shell(f"ls -A -- {shlex.quote(path)}")).splitlines()
-            return web.json_response([await self._info(f"{path}/{name}") for name in names])
+            listed = await self._shell(f"find {shlex.quote(path)} -mindepth 1 -maxdepth 1 -print0")
+            return web.json_response([await self._info(name) for name in sorted(listed.split("\0")) if name])
         raise NotImplementedError
 
     async def _shell(self, command: str) -> str:
@@ -269,7 +272,8 @@ class Toolbox:
                     name, data = "file", target.read_bytes()
                 except (FileNotFoundError, BenchflowError) as error:
                     name, data = "error", str(error).encode()
-                head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{path}"\r\n\r\n'
+                said = path.replace("\\", "\\\\").replace('"', '\\"')
+                head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{said}"\r\n\r\n'
                 body = head.encode() + data + b"\r\n"
                 if left is not None and len(body) > left:
                     await response.write(body[:left])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 from pathlib import Path, PurePosixPath
@@ -17,7 +18,8 @@ from benchflow_testing_clouds.ledger import Fault, Ledger
 
 __all__ = ["Files"]
 
-_STAT = "stat -c '%F|%s|%a|%A|%U|%G|%n' -- "
+_STAT = r"stat --printf '%F|%s|%a|%A|%U|%G|%n\0' -- "
+_FILENAME = re.compile(r'filename="([^"]*)"')
 
 
 class Files:
@@ -49,7 +51,7 @@ class Files:
             reader = await request.multipart()
             while (part := await reader.next()) is not None:
                 assert not isinstance(part, type(reader))
-                target = self._path(given or part.filename or "", user)
+                target = self._path(given or _named(part), user)
 
                 async def chunks(part: Any = part) -> Any:
                     while data := await part.read_chunk(1 << 18):
@@ -119,7 +121,7 @@ class Files:
             done = await self._shell(
                 f"find {shlex.quote(path)} -mindepth 1 -maxdepth {depth} -exec {_STAT} {{}} +", user
             )
-            return pb.ListDirResponse(entries=[_entry(line) for line in sorted(done.splitlines())])
+            return pb.ListDirResponse(entries=[_entry(row) for row in sorted(done.split("\0")) if row])
         raise NotImplementedError
 
     async def _shell(self, command: str, user: str) -> str:
@@ -130,11 +132,17 @@ class Files:
         return done.stdout.decode(errors="replace")
 
     async def _entry(self, path: str) -> Any:
-        return _entry((await self._shell(_STAT + shlex.quote(path), "root")).strip())
+        return _entry((await self._shell(_STAT + shlex.quote(path), "root")).rstrip("\0"))
 
 
-def _entry(line: str) -> Any:
-    kind, size, mode, permissions, owner, group, path = line.split("|", 6)
+def _named(part: Any) -> str:
+    """The whole path: what aiohttp tells has lost its first slash."""
+    found = _FILENAME.search(part.headers.get("Content-Disposition", ""))
+    return found[1].replace("%22", '"') if found else ""
+
+
+def _entry(row: str) -> Any:
+    kind, size, mode, permissions, owner, group, path = row.split("|", 6)
     found = {"directory": pb.FileType.DIRECTORY, "symbolic link": pb.FileType.SYMLINK}.get(kind, pb.FileType.FILE)
     return pb.EntryInfo(
         name=PurePosixPath(path).name, type=found, path=path, size=int(size), mode=int(mode, 8),

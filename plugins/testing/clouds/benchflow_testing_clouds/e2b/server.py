@@ -143,7 +143,7 @@ class E2BServer:
         fault = self._ledger.count(route)
         if fault is not None and (broken := await self._break(request, fault, identity)) is not None:
             return broken
-        self._ledger.enter(route)
+        began = self._ledger.enter(route)
         try:
             answer: web.StreamResponse = await handle(fault)
             return answer
@@ -160,7 +160,7 @@ class E2BServer:
         except BenchflowError as error:
             return _refusal(502, f"The sandbox is running but port is not open: {error.message}")
         finally:
-            self._ledger.leave(route)
+            self._ledger.leave(route, began)
 
     async def _break(self, request: web.Request, fault: Fault, identity: str) -> web.StreamResponse | None:
         """What a fault does before the request is handled."""

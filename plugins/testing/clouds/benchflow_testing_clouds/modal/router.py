@@ -92,7 +92,7 @@ class Router(Service):
     async def TaskExecStdinWriteStream(self, stream: Any, request: Any, __: Any) -> None:
         command, offset = self._command(request.start), request.start.offset
         while (message := await stream.recv_message()) is not None:
-            if message.WhichOneof("request") == "end" or message.HasField("end"):
+            if message.WhichOneof("payload") == "end":
                 await command.write(offset, b"", True)
                 break
             await command.write(offset, message.data, False)

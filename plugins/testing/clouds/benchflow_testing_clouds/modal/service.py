@@ -74,7 +74,7 @@ class Service:
             request = await stream.recv_message()
             if _unknown(request):
                 self.ledger.violation(f"{path}: fields that the vendor does not know")
-            self.ledger.enter(name)
+            began = self.ledger.enter(name)
             try:
                 if fault is not None:
                     await self._break(stream, request, fault)
@@ -85,7 +85,7 @@ class Service:
             except BenchflowError as error:
                 raise GRPCError(Status.UNAVAILABLE, f"the sandbox does not answer: {error.message}") from error
             finally:
-                self.ledger.leave(name)
+                self.ledger.leave(name, began)
 
         return handle
 

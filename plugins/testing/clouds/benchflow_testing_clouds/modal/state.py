@@ -146,8 +146,9 @@ class World:
     async def _build(self, image: Built, more: Mapping[str, bytes]) -> None:
         folder = self.backing.folder("build")
         try:
-            await asyncio.to_thread(self._lay_out, folder, image, more)
-            image.reference = await self.backing.build(folder / "Dockerfile")
+            await asyncio.to_thread(self._lay_out, folder / "context", image, more)
+            (folder / "Dockerfile").write_text(image.text)
+            image.reference = await self.backing.build(folder / "Dockerfile", folder / "context")
             image.log = "Built image\n"
         except BuildFailed as error:
             image.log, image.failure = error.log, "a build command failed"
@@ -158,6 +159,7 @@ class World:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def _lay_out(self, folder: Path, image: Built, more: Mapping[str, bytes]) -> None:
+        folder.mkdir()
         for name, (digest, mode) in image.files.items():
             path = folder / name.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +173,6 @@ class World:
             path = folder / name.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        (folder / "Dockerfile").write_text(image.text)
 
     # --- sandboxes ------------------------------------------------------------------------------------------------
 
