@@ -1,6 +1,6 @@
 # make demo   set up .venv with the core and the default plugins, then run the main job
 # make dev    every other package of the workspace and the development tools
-# make test   make dev, then all tests, three at a time     make test-whole   also what another cloud's suite has shown already
+# make test   make dev, then all tests, five at a time     make test-whole   also what another cloud's suite has shown already
 # make lint   ruff and mypy     make docs   build the site     make generated   refresh generated docs     make perf   benchmarks
 
 PYTHON ?= python3
@@ -18,9 +18,9 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # What is installed in place has no byte code of its own, and where Python may write none every start would compile anew.
 COMPILE := $(BIN)/python -m compileall -q -x /templates/ benchflow_core bundle/benchflow $(wildcard plugins/*/*/benchflow_*)
 
-# What shares an engine, a proxy or a browser stays with one worker. The end-to-end suite runs once, with every plugin
+# Most tests wait for boxes and programs: more workers than cores. What shares an engine, a proxy or a browser stays with one worker. The end-to-end suite runs once, with every plugin
 # under another name (tests/e2e/test_renamed.py). What PYTEST_ARGS says again, it says last.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n 5 --dist loadgroup
 
 .PHONY: demo dev test test-whole lint docs generated perf constraints clean
 
