@@ -74,7 +74,10 @@ def index(stamps: bool = False) -> Iterator[bytes]:
         except OSError:
             continue
         for entry in entries:
-            info = entry.stat(follow_symlinks=False)
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except OSError:  # gone, or deeper than a path can be
+                continue
             if stat.S_ISDIR(info.st_mode):
                 if os.path.ismount(entry.path):
                     continue
