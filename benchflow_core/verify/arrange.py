@@ -11,7 +11,7 @@ from typing import Final
 
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.verify import texts
-from benchflow_core.verify.asked import asked
+from benchflow_core.verify.asked import asked, asks_to_install
 from benchflow_core.verify.boxes import Ready
 from benchflow_core.verify.capture import Captured
 from benchflow_core.verify.contents import put_text, read_bytes, read_text
@@ -43,7 +43,9 @@ async def arrange(state: Captured, ready: Ready, *, network: bool) -> None:
     orders += await _our_folder(state, ready, images, git, folder, copies)
     await make_ready(box, (state.ground.logs,), ready.workdir, orders)
     if plan.relink:
-        ready.findings += await relink(box, {change.path for change in plan.agents})
+        agents = {change.path for change in plan.agents}
+        author = state.ground.author
+        ready.findings += await relink(box, agents, lambda path: asks_to_install(path, author))
 
 
 async def _shadowing(state: Captured, box: Sandbox, findings: list[Finding]) -> list[str]:
@@ -82,7 +84,9 @@ async def _write_back(state: Captured, box: Sandbox, findings: list[Finding], *,
         await put_text(box, path, without_power(text, await read_text(box, path) or "", found.effect))
     if found.hosts is not None:
         image = await read_text(box, "/etc/hosts") or ""
-        text, left_out = texts.harmless_hosts(found.hosts, image) if network else (found.hosts, [])
+        text, left_out = found.hosts, list[str]()
+        if network:
+            text, left_out = texts.harmless_hosts(text, image, state.ground.author.means_host)
         await put_text(box, "/etc/hosts", text)
         why = "public names are looked up outside the box"
         findings += [Finding("tool-config", f"/etc/hosts: {name}", "set-aside", why) for name in left_out]

@@ -12,7 +12,7 @@ from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.ground import Ground, ancestors, name_of, parent_of
 from benchflow_core.verify.programs import package_of
 
-__all__ = ["asked", "asks_to_change"]
+__all__ = ["asked", "asks_to_change", "asks_to_install"]
 
 _VERB: Final = (
     r"(?:fix|repair|correct|patch|modif(?:y|ies)|edit|chang|rewrit|replac|updat|upgrad|downgrad|bump|pin|(?:re|un)?install"
@@ -22,12 +22,22 @@ _THING: Final = (
     r"(?:packages?|librar(?:y|ies)|modules?|programs?|commands?|scripts?|tools?|binar(?:y|ies)|utilit(?:y|ies)|dependenc(?:y|ies)"
     r"|versions?\s+of)"
 )
-_BY_NAME: Final = (
-    r"(?:(?:(?:re|un)?install|upgrad|downgrad|purg|bump)\w*\s+(?:(?:the|all|latest|newest)\s+|[\w.=<>~-]+(?:,|,?\s+and)?\s+){0,5}?[`\"']?NAME"
-    r"|(?:remov|delet|updat|pin)\w*\s+[`\"']?NAME"
-    rf"|VERB\s+(?:[\w'-]+\s+){{0,4}}?{_THING}\s+(?:called\s+|named\s+)?[`\"']?NAME"
-    rf"|VERB\s+(?:the\s+)?(?:\w+\s+){{0,2}}?[`\"']?NAME[`\"']?\s+(?:program|command|script|tool|binary|utility|package|library))(?![\w/-]|\.\w)"
-).replace("VERB", _VERB)
+_OF_IT: Final = (
+    r"(?:depend|packag|modul|librar|script|project|code|binding|file|env|virtual|wheel|ext|plugin|app|require|test)"
+)
+"""Behind the name of a language: not the language itself is meant."""
+_LANGUAGES: Final = r"(?:python|bash|sh|shell|perl|node|ruby|php|awk|sed|java|lua|tcl|make|git|npm|pip)[\d.]*"
+_SAID: Final = (
+    r"(?:(?:(?:re|un)?install|upgrad|downgrad|purg|bump)\w*"
+    r"\s+(?:(?:the|all|latest|newest)\s+|[\w.=<>~-]+(?:,|,?\s+and)?\s+){0,5}?[`\"']?NAME(?![`\"']?\s+OF_IT)"
+    r"|(?:compil|build)\w*\s+(?:\w+\s+){0,2}?[`\"']?NAME(?=[`\"']?\s*(?:$|[.,;\d]|v\d|version|from|and\s+install|into))"
+    r"|(?:remov|delet|updat|pin)\w*\s+[`\"']?NAME(?![`\"']?\s+OF_IT)"
+    r"|default\s+(?:version\s+of\s+)?[`\"']?NAME(?![`\"']?\s+OF_IT)"
+    r"|VERB\s+(?:[\w'-]+\s+){0,4}?THING\s+(?:called\s+|named\s+)?[`\"']?NAME"
+    rf"|VERB\s+(?:the\s+)?(?:\w+\s+){{0,2}}?[`\"']?(?!{_LANGUAGES}\b)NAME[`\"']?"
+    r"\s+(?:program|command|script|tool|binary|utility|package|library))(?![\w/-]|\.\w)"
+)
+_BY_NAME: Final = _SAID.replace("VERB", _VERB).replace("THING", _THING).replace("OF_IT", _OF_IT)
 """A bare name is a word like any other, unless the verb is one for programs, or it says what kind of thing it is."""
 _STOPS: Final = (
     "so that until using use uses with via by which when if run runs running call calls calling execute executes invoke"
@@ -45,6 +55,7 @@ _NOT = re.compile(r"^(?:not|never|without|avoid|cannot)$|n't$")
 _NEAR: Final = 90
 _PROJECT = re.compile(r"^/(?:opt|usr/src|usr/local/src)/")
 _INSTALLED = re.compile(r"/(?:s?bin|lib\d*|libexec|[^/]+-packages|node_modules)/")
+_RUNNERS_AND_SHELLS: Final = frozenset(("pytest", "bash", "sh", "env", "c"))
 _RUNNERS: Final = ("pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose2")
 """Instructions speak of what runs the tests without meaning that it should be changed."""
 
@@ -60,6 +71,13 @@ def asked(change: Change, ground: Ground) -> bool:
 def asks_to_change(name: str, author: AuthorText) -> bool:
     """The same, for a distribution by its name."""
     return not name.startswith(_RUNNERS) and _asked(name, author.instruction)
+
+
+def asks_to_install(path: str, author: AuthorText) -> bool:
+    """A command, library or header: is the software that brings it to be installed, so that it comes first?"""
+    name = re.sub(r"^lib(?=.*\.(?:so|a)\b)|\.(?:so|a|h|hpp|pc)\b.*$", "", name_of(path).lower())
+    names = {name, name.rstrip("0123456789.-"), f"{name}.js"} - _RUNNERS_AND_SHELLS
+    return any(len(one) > 1 and _asked(one, author.instruction) for one in names)
 
 
 def _asks_for(path: str, workdir: str, instruction: str) -> bool:

@@ -198,6 +198,11 @@ class AuthorText:
         """Does a test install a package of this name with the distribution's package manager?"""
         return any(_word(command, match[1]) for match in _SYSTEM_INSTALL.finditer(self._tests))
 
+    def means_host(self, name: str) -> bool:
+        """Does the instruction name this host, or a test that looks into `/etc/hosts` for it?"""
+        looked = rf"/etc/hosts\b[^\n]*{re.escape(name)}|{re.escape(name)}[^\n]*/etc/hosts\b"
+        return self.instruction_names(name) or re.search(looked, self._tests) is not None
+
     def tests_bring(self, command: str) -> bool:
         """Do the tests get this command from anywhere: a package, an installer's address, or a tool that brings it?"""
         if command.rstrip("3") in self.installs or self.tests_install(command):

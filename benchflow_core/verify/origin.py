@@ -11,7 +11,7 @@ from dataclasses import field, replace
 
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.quick import dataclass
-from benchflow_core.verify.asked import asked, asks_to_change
+from benchflow_core.verify.asked import asked, asks_to_change, asks_to_install
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
@@ -270,7 +270,9 @@ class _Rules:
             plan.configs.append(path)
         if _UNWRITABLE.search(path):
             return  # the box is asked line by line
-        if may_shadow_command(change, self.ground) and not (self._in_environment(path) or asked(change, self.ground)):
+        if asked(change, self.ground) or asks_to_install(path, self.ground.author):
+            return
+        if may_shadow_command(change, self.ground) and not self._in_environment(path):
             plan.commands.append(path)
         if may_shadow_library(change, self.ground, self.added_folders):
             plan.libraries.append(path)

@@ -26,10 +26,10 @@ _SHARED_OBJECT = re.compile(r"\.so(?:\.[0-9.]+)?$")
 _MERGED: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Links to folders of /usr on most images; a folder in their place is a replacement."""
 _DATA = re.compile(
-    r"^/usr/(?:local/)?(?:share|etc|games/data|src)/|^/(?:usr/)?lib/(?:systemd|tmpfiles\.d|sysctl\.d|udev)/|^/opt/"
+    r"^/usr/(?:local/)?(?:share|etc|games/data|src)/|^/(?:usr/)?lib/(?:systemd|tmpfiles\.d|sysctl\.d|udev|locale)/|^/opt/"
 )
 """Below the system folders, but data or configuration unless a file is code by itself."""
-_SHARED = re.compile(r"^/usr/(?:local/)?share/(?!doc/|man/|info/|locale/|lintian/)")
+_SHARED = re.compile(r"^/usr/(?:local/)?share/(?!doc/|man/|info/|locale/|lintian/)|^/usr/lib/locale/")
 _MAINTAINER = re.compile(r"^/var/lib/dpkg/info/[^/]+\.(?:preinst|postinst|prerm|postrm|config)$")
 
 Package = tuple[str, str]
@@ -66,7 +66,7 @@ def _spoken_of(path: str, author: AuthorText) -> bool:
     """By itself, by a folder above it, or by the program that it belongs to."""
     folders = [folder for folder in ancestors(path) if folder.count("/") > 2]
     owner = path.removeprefix("/usr/local").removeprefix("/usr").split("/")[2]
-    return author.says(path, *folders) or author.instruction_names(name_of(path)) or author.instruction_names(owner)
+    return author.says(path, *folders) or author.instruction_names(name_of(path)) or author.instruction_says(owner)
 
 
 def system_folder(change: Change, ground: Ground) -> bool:

@@ -4,7 +4,7 @@ image's own programs are back in their places: its shell can be trusted."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import Sandbox
@@ -125,9 +125,10 @@ async def make_ready(
         raise _no_shell(done.exit_code, done.stderr)
 
 
-async def relink(box: Sandbox, agents: Collection[str]) -> list[Finding]:
+async def relink(box: Sandbox, agents: Collection[str], wanted: Callable[[str], bool]) -> list[Finding]:
     """Make the loader's cache anew with the agent's libraries in it, but with none in the place of one of the image's.
 
+    `wanted`: a library that the task asks for comes first.
     Without `ldconfig`, or where it fails, the image's own cache stays as it is.
     """
     before = await _libraries(box, "first")
@@ -139,6 +140,7 @@ async def relink(box: Sandbox, agents: Collection[str]) -> list[Finding]:
         wrong = (
             None if after is None else {p for k, p in after.items() if before.get(_base(k), p) != p != before.get(k)}
         )
+        wrong = wrong and {path for path in wrong if not wanted(path)}
         if not wrong:
             await _libraries(box, "image" if wrong is None else "done")
             return findings

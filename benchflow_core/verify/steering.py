@@ -15,6 +15,7 @@ from typing import Final
 
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.quick import dataclass
+from benchflow_core.verify.asked import asks_to_install
 from benchflow_core.verify.ground import Ground, name_of
 from benchflow_core.verify.startup import is_login_file
 
@@ -166,6 +167,7 @@ _STEERS: Final = (
         "apt",
         ("/etc/apt/sources.list*", "/etc/apt/preferences*", "/etc/apt/trusted*", "/etc/apt/auth.conf*"),
         ("/etc/apt", "sources.list"),
+        asked=("apt repository", "apt source", "apt mirror", "package repository", "package mirror"),
     ),
     Steer("the resolver", ("/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf"), ("resolv.conf", "gai.conf")),
     Steer(
@@ -211,7 +213,7 @@ def steering(change: Change, ground: Ground) -> Steer | None:
             idle = steer.used and not any(map(ground.author.tests_run, steer.used))
             return None if meant or idle else steer
     if path.startswith("/etc/alternatives/") and change.kind != "added" and not ground.author.says("alternatives"):
-        return Steer("the choice between programs", (), ())
+        return None if asks_to_install(path, ground.author) else Steer("the choice between programs", (), ())
     return _of_a_tool(change, ground)
 
 

@@ -56,15 +56,15 @@ def _places(node: ast.expr) -> dict[str, str]:
 # --- /etc/hosts ---------------------------------------------------------------------------------------------------
 
 
-def harmless_hosts(agents: str, images: str) -> tuple[str, list[str]]:
-    """The image's file with the agent's private names, and the public names that were left out."""
+def harmless_hosts(agents: str, images: str, meant: Callable[[str], bool]) -> tuple[str, list[str]]:
+    """The image's file with the agent's private names and those `meant`, and the public names that were left out."""
     known = {line.strip() for line in images.splitlines()}
     kept, left_out = [], []
     for line in agents.splitlines():
         words = line.partition("#")[0].split()
         if len(words) < 2 or line.strip() in known:
             continue
-        public = [name for name in words[1:] if not _private(name.lower())]
+        public = [name for name in words[1:] if not _private(name.lower()) and not meant(name.lower())]
         left_out += public
         if own := [name for name in words[1:] if name not in public]:
             kept.append(" ".join((words[0], *own)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.asked import asked, asks_to_change
+from benchflow_core.verify.asked import asked, asks_to_change, asks_to_install
 from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.ground import Ground
 from benchflow_core.verify.logins import _stays as stays
@@ -69,6 +69,26 @@ def test_changes_that_are_asked_for(path: str, instruction: str, expected: bool)
 )
 def test_files_that_are_asked_for(path: str, instruction: str, expected: bool) -> None:
     assert asked(Change(path, "added", "file", 0o755), _ground(instruction)) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "instruction", "expected"),
+    [
+        ("/usr/local/bin/python3", "Install Python 3.12 from source.", True),
+        ("/usr/local/bin/python3", "Install Python dependencies. Build the Python package. Fix the python script.", False),
+        ("/usr/local/bin/node", "Install Node.js 20.", True),
+        ("/usr/local/bin/node", "Install node modules.", False),
+        ("/usr/local/bin/sqlite3", "Compile the latest SQLite from source.", True),
+        ("/usr/local/lib/libsqlite3.so.0.8.6", "Compile the latest SQLite from source.", True),
+        ("/usr/local/include/sqlite3.h", "Compile the latest SQLite from source.", True),
+        ("/usr/local/bin/cat", "Build a cat picture site.", False),
+        ("/usr/local/bin/make", "Build the project with make.", False),
+        ("/etc/alternatives/java", "Make Java 17 the default java.", True),
+        ("/usr/local/bin/bash", "Install bash.", False),
+    ],
+)
+def test_software_that_is_to_be_installed(path: str, instruction: str, expected: bool) -> None:
+    assert asks_to_install(path, AuthorText(instruction, (), "test.sh")) is expected
 
 
 def test_distributions_that_are_asked_for() -> None:

@@ -521,7 +521,7 @@ WRECKS = {
     "accounts-without-end": "head -c 3000000 /dev/zero | tr '\\0' a >> /etc/passwd",
     "root-is-nobody": "sed -i 's/^root:x:0:0/root:x:4000:4000/' /etc/passwd",
     "configuration-gone": "rm -rf /etc 2>/dev/null || true",
-    "folders-deeper-than-a-path": "python3 -c 'import os\nfor i in range(1500): os.mkdir(\"d\" * 10); os.chdir(\"d\" * 10)'",
+    "folders-deeper-than-a-path": 'python3 -c \'import os\nfor i in range(1500): os.mkdir("d" * 10); os.chdir("d" * 10)\'',
     "temporary-folder-is-a-file": "rm -rf /tmp 2>/dev/null; touch /tmp 2>/dev/null || true",
 }
 

@@ -34,9 +34,11 @@ def test_hosts() -> None:
         image
         + "127.0.0.1 app.internal packages.somewhere.net # mine\n10.0.0.1 db\n1.2.3.4 files.somewhere.net\n::1 www.example.com\n"
     )
-    text, left_out = texts.harmless_hosts(agents, image)
+    text, left_out = texts.harmless_hosts(agents, image, lambda _: False)
     assert text == image + "127.0.0.1 app.internal\n10.0.0.1 db\n::1 www.example.com\n"
     assert left_out == ["packages.somewhere.net", "files.somewhere.net"]
+    author = AuthorText("Let files.somewhere.net be 1.2.3.4.", (), "test.sh")
+    assert texts.harmless_hosts(agents, image, author.means_host)[1] == ["packages.somewhere.net"]
 
 
 @pytest.mark.parametrize(
