@@ -163,6 +163,8 @@ async def _read_path_file(box: Sandbox, path: str, found: Texts, findings: list[
     if any(line.lstrip().startswith("import") for line in text.splitlines()):
         why = "its paths count, its other lines are code that would run at every start"
         findings.append(Finding("interpreter-hook", path, "disarmed", why))
+    if texts.brings_distutils(text):
+        found.editable["distutils"] = f"{parent_of(path)}/setuptools/_distutils"
     for module in texts.editable_modules(text)[:_MOST]:
         source = await read_text(box, f"{parent_of(path)}/{module}.py") or ""
         found.editable |= texts.editable_places(source)

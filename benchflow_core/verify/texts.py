@@ -6,7 +6,14 @@ import ast
 import re
 from collections.abc import Callable
 
-__all__ = ["editable_modules", "editable_places", "harmless_accounts", "harmless_hosts", "path_lines"]
+__all__ = [
+    "brings_distutils",
+    "editable_modules",
+    "editable_places",
+    "harmless_accounts",
+    "harmless_hosts",
+    "path_lines",
+]
 
 _EDITABLE = re.compile(r"^import (__editable__\w+_finder)\s*;\s*\1\.install\(\)\s*$")
 _PRIVATE_NAME = re.compile(
@@ -27,6 +34,11 @@ def path_lines(text: str) -> list[str]:
 def editable_modules(text: str) -> list[str]:
     """Modules that hold the places of an editable install, by the one line that setuptools writes for them."""
     return [found[1] for line in text.splitlines() if (found := _EDITABLE.match(line.strip()))]
+
+
+def brings_distutils(text: str) -> bool:
+    """The line of setuptools' by which Python 3.12 and later still find `distutils`."""
+    return "__import__('_distutils_hack')" in text
 
 
 def editable_places(source: str) -> dict[str, str]:

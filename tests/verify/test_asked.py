@@ -75,7 +75,11 @@ def test_files_that_are_asked_for(path: str, instruction: str, expected: bool) -
     ("path", "instruction", "expected"),
     [
         ("/usr/local/bin/python3", "Install Python 3.12 from source.", True),
-        ("/usr/local/bin/python3", "Install Python dependencies. Build the Python package. Fix the python script.", False),
+        (
+            "/usr/local/bin/python3",
+            "Install Python dependencies. Build the Python package. Fix the python script.",
+            False,
+        ),
         ("/usr/local/bin/node", "Install Node.js 20.", True),
         ("/usr/local/bin/node", "Install node modules.", False),
         ("/usr/local/bin/sqlite3", "Compile the latest SQLite from source.", True),

@@ -96,6 +96,27 @@ def test_the_standard_library_is_not_shadowed(place: Place, python: str) -> None
 
 
 @each
+def test_distutils_is_that_of_setuptools_where_python_has_none(place: Place, python: str) -> None:
+    shim = "m = sys.modules['distutils'] = types.ModuleType('distutils')\nm.__path__, m.OURS = [], False\n"
+    place.write("app/setuptools/__init__.py", f"import sys, types\n{shim}", agents=True)
+    place.guard(editable={"distutils": "/nowhere"})
+    code = (
+        "import sys; sys.path[:] = [p for p in sys.path if 'python3' not in p]; import distutils; print(distutils.OURS)"
+    )
+    assert place.run(python, "-c", code, env={"SETUPTOOLS_USE_DISTUTILS": "stdlib"}) == "False\n"
+
+
+@each
+def test_what_is_asked_for_is_the_agents_but_not_for_the_library(place: Place, python: str) -> None:
+    asked = place.write("app/calendar.py", "MINE = 42\n", agents=True)
+    place.write("app/queue.py", "MINE = 42\n", agents=True)
+    place.guard(asked=[str(asked)])
+    assert place.run(python, "-c", "import calendar; print(calendar.MINE)") == "42\n"
+    assert "AttributeError" in place.run(python, "-c", "import queue; print(queue.MINE)")
+    assert place.run(python, "-c", "import http.cookiejar as c; print(hasattr(c.timegm, '__code__'))") == "True\n"
+
+
+@each
 def test_an_agents_program_notices_nothing(place: Place, python: str) -> None:
     place.write("app/queue.py", "VALUE = 42\n", agents=True)
     place.write("app/json.py", "VALUE = 43\n", agents=True)

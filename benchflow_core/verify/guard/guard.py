@@ -219,6 +219,8 @@ class Editable:
         place = self.places.get(name)
         if place is None:
             return None
+        if name == "distutils":
+            return self._of_setuptools(name)
         if os.path.isfile(place + "/__init__.py"):
             file, places = place + "/__init__.py", [place]
         else:
@@ -226,6 +228,33 @@ class Editable:
         if not os.path.isfile(file):
             return None
         return _external.spec_from_file_location(name, file, submodule_search_locations=places)
+
+    @staticmethod
+    def _of_setuptools(name: str) -> "object":
+        """setuptools puts its own in the place of what Python 3.12 no longer has."""
+        try:
+            __import__("setuptools")
+        except ImportError:
+            return None
+        module = sys.modules.get(name)
+        if module is None:
+            return None
+        found = _bootstrap.ModuleSpec(name, There(module))
+        found.submodule_search_locations = module.__path__
+        return found
+
+
+class There:
+    """Has loaded it."""
+
+    def __init__(self, module: "object") -> None:
+        self.module = module
+
+    def create_module(self, spec: "object") -> "object":
+        return self.module
+
+    def exec_module(self, module: "object") -> None:
+        return None
 
 
 def start(folder: str, before: "set[str]") -> None:
