@@ -52,6 +52,11 @@ _STATE = re.compile(
     r"|(?:must|should|needs\s+to|has\s+to)\s+be\s+(?:fixed|repaired|replaced|removed|upgraded|updated|changed|rewritten|patched))\b"
 )
 _NOT = re.compile(r"^(?:not|never|without|avoid|cannot)$|n't$")
+_MAKES = re.compile(
+    r"\b(?:writ|creat|add|mak|implement|provid|put|build|generat|produc|complet|fill|fix|sav|stor|develop|configur|updat)\w*\b"
+    r"|\bset\s+up\b|\b(?:in|into|as|to|called|named)\s+(?:an?\s+|the\s+)?(?:file\s+|module\s+)?\W?$"
+)
+_SENTENCE: Final = r"[.!?](?:\s|$)|\n\s*\n|;"
 _NEAR: Final = 90
 _PROJECT = re.compile(r"^/(?:opt|usr/src|usr/local/src)/")
 _INSTALLED = re.compile(r"/(?:s?bin|lib\d*|libexec|[^/]+-packages|node_modules)/")
@@ -86,10 +91,17 @@ def _asks_for(path: str, workdir: str, instruction: str) -> bool:
         names |= {parent_of(path), f"{name_of(parent_of(path))}/"}
     elif "." in name_of(path).strip("."):
         names.add(name_of(path))
-    if not any(name.lower() in instruction for name in names):
+    names = {name for name in names if name.lower() in instruction and re.search(r"[/.]", name)}
+    return any(_made(instruction[:at], whole=name == path) for name in names for at in _places(name, instruction))
+
+
+def _made(before: str, *, whole: bool) -> bool:
+    """Does the sentence want what is named next? A whole path says more than the name of a file, which may be any."""
+    sentence = re.split(_SENTENCE, before[-160:])[-1]
+    words = re.findall(r"[\w']+", sentence)
+    if _USED.search(before[-40:]) or any(map(_NOT.search, words)):
         return False
-    written = [name for name in names if "/" in name or "." in name]
-    return any(not _USED.search(instruction[max(0, at - 40) : at]) for n in written for at in _places(n, instruction))
+    return whole or _MAKES.search(sentence) is not None
 
 
 def _in_a_project(path: str, instruction: str) -> bool:
@@ -135,7 +147,7 @@ def _asked_by_name(name: str, instruction: str) -> bool:
 
 def _wanted_before(text: str) -> bool:
     """A verb that asks for a change, and nothing between it and the name that makes it concern something else."""
-    sentence = re.split(r"[.!?](?:\s|$)|\n\s*\n|;", text[-_NEAR:])[-1]
+    sentence = re.split(_SENTENCE, text[-_NEAR:])[-1]
     words = re.findall(r"[\w'./-]+", sentence)
     for place, word in reversed(list(enumerate(words))[-8:]):
         if word in _STOPS.split() or _NOT.search(word):
