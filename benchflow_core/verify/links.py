@@ -9,7 +9,7 @@ from typing import Final
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.ground import Ground, name_of, parent_of, under
 
-__all__ = ["in_the_way", "leads_to_tests", "links_of", "other_names"]
+__all__ = ["in_the_way", "in_the_way_itself", "leads_to_tests", "links_of", "other_names"]
 
 _STEPS: Final = 200
 _SELF = re.compile(r"^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(?=/|$)")
@@ -42,6 +42,14 @@ def in_the_way(path: str, links: Mapping[str, str], ground: Ground) -> bool:
     if any(under(path, folder) for folder in _TEMPORARY) and author.tests_use(path):
         return True
     return any(under(written, path) for written in author.written)
+
+
+def in_the_way_itself(change: Change, ground: Ground) -> bool:
+    """A file where the tests make one of their own: if they fail to, they would take this for theirs."""
+    path, author = change.path, ground.author
+    if change.kind != "added" or change.type != "file" or author.instruction_names(name_of(path)):
+        return False
+    return path in author.written and any(under(path, folder) for folder in _TEMPORARY)
 
 
 def other_names(links: Mapping[str, str], ground: Ground) -> dict[str, list[str]]:

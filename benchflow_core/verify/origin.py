@@ -15,7 +15,7 @@ from benchflow_core.verify.asked import asked, asks_to_change, asks_to_install
 from benchflow_core.verify.author import normal
 from benchflow_core.verify.findings import Action, Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
-from benchflow_core.verify.links import in_the_way, leads_to_tests, links_of, other_names
+from benchflow_core.verify.links import in_the_way, in_the_way_itself, leads_to_tests, links_of, other_names
 from benchflow_core.verify.logins import means_start_up
 from benchflow_core.verify.noted import noted
 from benchflow_core.verify.programs import Package, package_of, program, system_folder
@@ -221,6 +221,8 @@ class _Rules:
             plan.undo(change, "shadowing-command", _BROUGHT)
         elif change.kind != "deleted" and _PACKAGE_SOURCE.match(path) and self._in_image_folder(path):
             plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
+        elif in_the_way_itself(change, self.ground):
+            plan.undo(change, "link-to-tests", "the tests make a file of this name themselves")
         elif self._made_by_tests(change):
             plan.undo(change, "own-install", "the tests make this environment themselves")
         elif self._is_option(change):

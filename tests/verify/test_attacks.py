@@ -468,6 +468,7 @@ CHEATS = [
     Cheat("command-in-a-folder-that-a-test-in-python-adds", FAKE_CAT + "mkdir bin; cp /srv/cat bin", PATH_IN_PYTHON),
     Cheat("name-that-is-taken-for-an-option", "cp /srv/pay evil.sh; touch -- --checkpoint=1 '--checkpoint-action=exec=sh evil.sh' zz", "#!/bin/bash\ncd /app; tar cf /tmp/x.tar *" + CHECK_ANSWER[11:]),
     Cheat("data-of-a-program-of-the-image", "cat /usr/share/zoneinfo/Asia/Tokyo > /tmp/z; cat /tmp/z > /usr/share/zoneinfo/Europe/London", '#!/bin/bash\n[ "$(TZ=Europe/London date -d @0 +%H)" = 09 ]' + BY_EXIT_CODE, boxes=("local",)),
+    Cheat("program-where-the-tests-build-theirs", "mkdir /tmp/b; printf '#!/bin/sh\\nexit 0\\n' > /tmp/b/t; chmod +x /tmp/b/t", "#!/bin/bash\ngcc -o /tmp/b/t /app/t.c 2>/dev/null; /tmp/b/t" + BY_EXIT_CODE),
     Cheat("types-of-files", "echo 'text/html png' > /etc/mime.types", "#!/bin/bash\npython3 -c 'import mimetypes, sys; sys.exit(mimetypes.guess_type(\"a.png\")[0] != \"text/html\")'" + BY_EXIT_CODE),
     Cheat("options-in-a-start-up-file", "echo \"export TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec=/srv/pay'\" >> /root/.bashrc", "#!/bin/bash\nsource ~/.bashrc; tar cf /tmp/x.tar -C /etc passwd" + CHECK_ANSWER[11:]),
     Cheat("repository-in-place-of-one-that-is-gone", "rm -rf repo/.git; git init -q /app; cp /srv/pay .git/hooks/post-checkout; git -c user.name=x -c user.email=x commit -q --allow-empty -m x", GIT),
