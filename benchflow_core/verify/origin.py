@@ -290,9 +290,8 @@ class _Rules:
         if change.type != "file" or change.kind == "deleted":
             return
         author = self.ground.author
-        if change.mode & 0o6000 and (
-            author.instruction_says(*_MEANS_RIGHTS) or author.instruction_names(name_of(path))
-        ):
+        tool = parent_of(path) in DISTRIBUTION and author.instruction_names(name_of(path))
+        if change.mode & 0o6000 and (tool or author.instruction_says(*_MEANS_RIGHTS)):
             plan.findings.append(Finding("setuid", path, "kept", "the instruction speaks of it"))
             return
         if change.mode & 0o111 and not author.says("setcap", "getcap", "cap_", "capabilit"):

@@ -364,6 +364,20 @@ def test_tools_that_the_tests_bring(ground: Any, path: str, test: str, instructi
     assert ("/var/lib/dpkg/status" in plan.revert) is (reverted and path.startswith("/usr/bin"))
 
 
+@pytest.mark.parametrize(
+    ("path", "instruction", "kept"),
+    [
+        ("/app/prog", "Write /app/prog.", False),
+        ("/app/prog", "Make /app/prog setuid.", True),
+        ("/usr/bin/sudo", "Let bob use sudo.", True),
+        ("/usr/bin/sudo", "Do it.", False),
+    ],
+)
+def test_rights_that_are_asked_for(ground: Any, path: str, instruction: str, kept: bool) -> None:
+    plan = classify([change(path, "added", mode=0o4755)], ground(instruction=instruction))
+    assert (path not in plan.setuid and path not in plan.executables) is kept
+
+
 def test_libraries_and_modules_are_asked_about(ground: Any) -> None:
     changes = [
         change("/app/lib/libc.so.6", "added"),
