@@ -47,9 +47,9 @@ def in_the_way(path: str, links: Mapping[str, str], ground: Ground) -> bool:
 def in_the_way_itself(change: Change, ground: Ground) -> bool:
     """A file where the tests make one of their own: if they fail to, they would take this for theirs."""
     path, author = change.path, ground.author
-    if change.kind != "added" or change.type != "file" or author.instruction_names(name_of(path)):
+    if change.kind != "added" or change.type != "file" or path not in author.written:
         return False
-    return path in author.written and any(under(path, folder) for folder in _TEMPORARY)
+    return any(under(path, folder) for folder in _TEMPORARY) and not author.instruction_names(name_of(path))
 
 
 def other_names(links: Mapping[str, str], ground: Ground) -> dict[str, list[str]]:
