@@ -80,6 +80,11 @@ async def test_stage_three_follows_a_dockerfile_that_runs_nothing(open_provider:
     assert (await box.exec(["cat", "a.txt", "/data/c.txt"])).stdout == b"AA"
 
 
+async def test_stage_three_wants_a_plain_path(open_provider: Any, tmp_path: Path) -> None:
+    with pytest.raises(BenchflowError, match="BENCHFLOW_CACHE|stage 3"):
+        await open_provider(stage="3", dir=str(tmp_path / "John's folder")).prepare(ImageRequest())
+
+
 async def test_stage_three_keeps_to_its_folder(open_provider: Any, tmp_path: Path) -> None:
     if not landlock.version():
         pytest.skip("this kernel has no Landlock")
