@@ -139,8 +139,8 @@ class Engine:
     async def _open(self) -> Helper:
         if self.plain and not _PLAIN_PATH.fullmatch(str(self.state)):  # it is going to stand in scripts, as it is
             raise ConfigurationError(
-                f"Where namespaces are forbidden (stage 3), boxes cannot lie at {str(self.state)!r}: scripts would have to "
-                "quote it.",
+                f"Where namespaces are forbidden (stage 3), boxes cannot lie at {str(self.state)!r}, which scripts "
+                "would have to quote.",
                 remedy="Name a folder of plain characters with BENCHFLOW_CACHE.",
             )
         self._make_folders()

@@ -81,7 +81,7 @@ async def test_stage_three_follows_a_dockerfile_that_runs_nothing(open_provider:
 
 
 async def test_stage_three_wants_a_plain_path(open_provider: Any, tmp_path: Path) -> None:
-    with pytest.raises(BenchflowError, match="BENCHFLOW_CACHE|stage 3"):
+    with pytest.raises(BenchflowError, match="stage 3"):
         await open_provider(stage="3", dir=str(tmp_path / "John's folder")).prepare(ImageRequest())
 
 
