@@ -134,7 +134,8 @@ class Progress:
         ui, t = self._ui, self._tracker
         for failure in result.failures[:_SHOWN_FAILURES]:
             where = f"({result.job_dir}/{failure['rollout']})"
-            ui.out(printable(f"✗ {failure['task']}: {failure['reason']}  {where}"))
+            what = f"{failure['reason']} {failure['remedy']}".rstrip()
+            ui.out(printable(f"✗ {failure['task']}: {what}  {where}"))
         if len(result.failures) > _SHOWN_FAILURES:
             ui.out(f"  … and {len(result.failures) - _SHOWN_FAILURES} more: bench eval show {result.job_dir}")
         kept = [f["rollout"] for f in result.failures if _kept(result, f["rollout"])]

@@ -128,6 +128,8 @@ class BoxInfo:
     users: tuple[str, ...] = ("root",)
     notices: tuple[str, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
+    workdir_name: str | None = None
+    """What the task calls `workdir`, where the box has no file system of its own to have it there."""
 
 
 @dataclass(frozen=True, slots=True)

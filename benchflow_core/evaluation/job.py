@@ -211,7 +211,7 @@ class Evaluation:
         record.write(self.job_dir, host.redactor)
         entries = record.entries(items)
         self._names = [entry.name for entry in entries]
-        self._journal = Journal(self.job_dir, host.redactor.text)
+        self._journal = Journal(self.job_dir, host.redactor)
         todo = unfinished(self.job_dir, entries, self.config.retry, self._again) if self._reopened else entries
         if self.config.job_mode == "sequential-shared":
             from benchflow_core.evaluation.learning import Learning

@@ -125,7 +125,8 @@ class JobRecord:
         return from_json(EvaluationConfig, self.config, env)  # type: ignore[no-any-return]
 
     def write(self, job_dir: Path, redactor: Redactor) -> None:
-        write_bytes(job_dir / JOB_FILE, redactor.text(to_json_text(vars(self))).encode("utf-8", "replace"))
+        text = redactor.json_text(to_json_text(vars(self)), to_json_text)
+        write_bytes(job_dir / JOB_FILE, text.encode("utf-8", "replace"))
 
     @classmethod
     def read(cls, job_dir: Path) -> JobRecord:

@@ -15,6 +15,7 @@ from typing import Any
 
 from benchflow_core.results.encode import encoder
 from benchflow_core.results.files import cannot_write
+from benchflow_core.results.redact import Redactor
 
 __all__ = ["JOURNAL", "Journal", "follow", "read_journal"]
 
@@ -26,9 +27,9 @@ _encode = encoder(compact=True)
 class Journal:
     """Append-only. Each line is one write, so that a kill leaves whole lines but for the last."""
 
-    def __init__(self, job_dir: Path, hide: Callable[[str], str]) -> None:
+    def __init__(self, job_dir: Path, redactor: Redactor) -> None:
         self._path = job_dir / JOURNAL
-        self._hide = hide
+        self._redactor = redactor
         try:
             self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -44,7 +45,8 @@ class Journal:
                     os.write(self._fd, b"\n")
 
     def write(self, kind: str, data: Mapping[str, Any]) -> None:
-        line = self._hide(_encode({"time": round(time.time(), 3), "kind": kind, "data": data}))
+        line = _encode({"time": round(time.time(), 3), "kind": kind, "data": data})
+        line = self._redactor.json_text(line, _encode)
         with suppress(OSError):  # a display is not worth a job: results say that the disk is full
             os.write(self._fd, f"{line}\n".encode("utf-8", "replace"))
 

@@ -348,7 +348,9 @@ def _why(result: Mapping[str, Any]) -> str:
 
 def _failure(result: Mapping[str, Any], outcome: str) -> dict[str, Any]:
     reason = result.get("error") or result.get("verifier_error") or _reward_text(result.get("rewards"))
-    return {"task": result["task_name"], "rollout": result["rollout_name"], "outcome": outcome, "reason": reason}
+    told = result.get("error_info") or result.get("verifier_error_info") or {}
+    failure = {"task": result["task_name"], "rollout": result["rollout_name"], "outcome": outcome, "reason": reason}
+    return {**failure, "remedy": told.get("remedy") or ""}
 
 
 def _reward_text(rewards: Mapping[str, float] | None) -> str:

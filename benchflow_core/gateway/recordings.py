@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterable
 from dataclasses import asdict
@@ -11,11 +10,14 @@ from typing import Any
 
 from benchflow_core.contracts.gateways import Exchange
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.results.encode import encoder
 from benchflow_core.results.files import cannot_write, read_json
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.results.redact import Redactor
 
 __all__ = ["find_recording", "recording_of", "write_recording"]
+
+_encode = encoder()
 
 
 def recording_of(folder: Path, role: str) -> Path:
@@ -31,7 +33,7 @@ async def write_recording(path: Path, exchanges: AsyncIterable[Exchange], redact
         with path.open("w", encoding="utf-8", errors="replace") as file:
             async for exchange in exchanges:
                 if exchange.error_type != "refused":
-                    file.write(redactor.text(json.dumps(_line(exchange), ensure_ascii=False)) + "\n")
+                    file.write(redactor.json_text(_encode(_line(exchange)), _encode) + "\n")
                     count += 1
     except OSError as error:
         raise cannot_write(path, error) from error

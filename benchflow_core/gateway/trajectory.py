@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import AsyncIterable, Callable, Mapping
@@ -13,10 +12,13 @@ from typing import Any, Final
 
 from benchflow_core.contracts.gateways import Exchange
 from benchflow_core.results.clock import stamp
+from benchflow_core.results.encode import encoder
 from benchflow_core.results.files import cannot_write
 from benchflow_core.results.redact import Redactor
 
 __all__ = ["exchange_json", "write_llm_trajectory"]
+
+_encode = encoder()
 
 _EFFORTS: Final = (
     ("output_config", "effort"),
@@ -88,8 +90,8 @@ async def write_llm_trajectory(
         with temporary.open("w", encoding="utf-8", errors="replace") as file:
             async for exchange, place in exchanges:
                 purpose = _purpose(purpose_of, exchange, str(place.get("role", "")))
-                line = json.dumps(exchange_json(exchange, purpose, place), ensure_ascii=False)
-                file.write(redactor.text(line) + "\n")
+                line = _encode(exchange_json(exchange, purpose, place))
+                file.write(redactor.json_text(line, _encode) + "\n")
                 count += 1
         temporary.replace(path)
     except OSError as error:

@@ -83,7 +83,7 @@ class EventLog:
         event |= {name: value for name, value in place.items() if value is not None}
         event["data"] = data
         if not self._broken and not self._file.closed:  # what cannot be written is told after the log was closed
-            self._append(self._redactor.text(_encode(event)), clock)
+            self._append(self._redactor.json_text(_encode(event), _encode), clock)
         if self._on_event is not None:
             self._on_event(event)
         return event

@@ -6,7 +6,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 __all__ = ["HEAD", "MARK", "Cleaner", "Redactor", "secret_names"]
 
 MARK = "[redacted]"
-_SECRET_NAME = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
 _SHORTEST = 6
 """Shorter values would redact ordinary words."""
 _SHORTEST_CODED: Final = 8
@@ -84,6 +84,10 @@ class Redactor:
             if head in text and self._compiled is not None:
                 return self._compiled.sub(MARK, text)
         return text
+
+    def json_text(self, text: str, encode: Callable[[Any], str]) -> str:
+        """JSON that is JSON afterwards, too: a number that looks like a secret stays a number."""
+        return text if self.text(text) == text else encode(self.value(json.loads(text)))
 
     def value(self, value: Any) -> Any:
         """JSON values, every text in them clean."""

@@ -18,7 +18,7 @@ from benchflow_core.results.redact import Redactor
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["collect_artifacts", "collect_logs", "gather", "run_collect_hooks"]
+__all__ = ["collect_artifacts", "collect_logs", "gather", "named_workdir", "run_collect_hooks"]
 
 _ALWAYS = Artifact("/logs/artifacts")
 
@@ -29,7 +29,12 @@ async def gather(rollout: Rollout) -> None:
     with suppress(BenchflowError):
         await run_collect_hooks(box, rollout.settings().collect)
     await collect_logs(box, folder.agent, redactor)
-    await collect_artifacts(box, rollout.plan.task.artifacts, rollout.workdir, folder.artifacts, redactor)
+    await collect_artifacts(box, rollout.plan.task.artifacts, named_workdir(rollout), folder.artifacts, redactor)
+
+
+def named_workdir(rollout: Rollout) -> str:
+    """The working directory as the task knows it, which is where its artifacts are laid."""
+    return rollout.sandbox.info.workdir_name or rollout.workdir
 
 
 async def collect_logs(sandbox: Sandbox, target: Path, redactor: Redactor) -> None:

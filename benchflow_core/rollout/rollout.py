@@ -438,7 +438,9 @@ class Rollout:
     def instruction(self) -> str:
         task = self.plan.task
         text = self.step.instruction if self.step else task.instruction
-        return (f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text) + learning.note(self)
+        whole = (f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text) + learning.note(self)
+        named = collect.named_workdir(self) if self._sandbox is not None else self.workdir
+        return whole if named == self.workdir else f"{whole}\n\n(Here {named} is {self.workdir}.)"
 
     def solution_env(self) -> dict[str, str]:
         return prepare.solution_env(self)

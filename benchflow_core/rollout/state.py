@@ -103,7 +103,7 @@ class Keeper:
         cancelled = rollout.error is not None and rollout.error.kind is ErrorKind.CANCELLED
         passed = rollout.config.keep_state == "failed" and rollout.result.outcome == "passed"
         if self._captured and not cancelled and not passed:
-            text = rollout.host.redactor.text(json.dumps(self._json(), separators=(",", ":")))
+            text = rollout.host.redactor.json_text(json.dumps(self._json(), separators=(",", ":")), json.dumps)
             write_bytes(rollout.dir / STATE_FILE, text.encode())
             return
         names = {*self._also, *(one.snapshot.name for one in self._captured)}

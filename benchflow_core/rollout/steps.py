@@ -53,7 +53,7 @@ async def _one(rollout: Rollout, step: Step) -> Rewards | None:
     await collect.collect_logs(rollout.sandbox, folder / "agent", rollout.host.redactor)
     wanted = (*rollout.plan.task.artifacts, *step.artifacts)
     await collect.collect_artifacts(
-        rollout.sandbox, wanted, rollout.workdir, folder / "artifacts", rollout.host.redactor
+        rollout.sandbox, wanted, collect.named_workdir(rollout), folder / "artifacts", rollout.host.redactor
     )
     if rollout.config.verify:
         entry["rewards"] = await rollout.verify()

@@ -74,7 +74,9 @@ def _writer(ability: str, name: str | None, besides: str | None = None) -> Loade
     for adapter in able:
         if adapter.name != besides:
             return adapter
-    raise ConfigurationError(f"no other installed format offers to {ability}.", remedy="Run: bench plugins list")
+    already = f"this is a {besides} task already, and " if any(a.name == besides for a in able) else ""
+    what = f"{already}no other installed format offers to {ability}."
+    raise ConfigurationError(what, remedy="Run: bench plugins list")
 
 
 def _write(files: Mapping[str, str], root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -9,8 +10,9 @@ from typing import Literal
 
 from benchflow_core.contracts.adapters import Finding
 from benchflow_core.contracts.common import Capability
+from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.errors import PluginFailed
+from benchflow_core.errors import BenchflowError, PluginFailed
 from benchflow_core.plugins import Loaded, registry
 from benchflow_core.task.env import requested_host_vars
 from benchflow_core.task.needs import required_capabilities, wanted_capabilities
@@ -24,7 +26,7 @@ def runtime_findings(task: Task, sandbox: str | None = None, *, allow_substitute
     """For one sandbox, or for every installed one: then the task is fine if any of them can run it."""
     if allow_substitute:
         task = replace(task, environment=replace(task.environment, allow_substitute=True))
-    return [*_sandboxes(task, sandbox), *_verifiers(task), *_host_variables(task)]
+    return [*_sandboxes(task, sandbox), *_verifiers(task), *_host_variables(task), *_conversation(task)]
 
 
 def _sandboxes(task: Task, name: str | None) -> Iterator[Finding]:
@@ -54,17 +56,32 @@ def _sandbox(task: Task, sandbox: Loaded, level: Literal["error", "info"]) -> It
     except PluginFailed as error:
         yield Finding(level, error.message.rstrip("."), task.path, code="unavailable")
         return
+    missing = False
     for capability, why in required_capabilities(task).items():
         if capability not in capabilities:
+            missing = True
             what = f"sandbox '{sandbox.name}' lacks {capability} ({why})"
             remedy = _who_has(capability)
             if capability in _IMAGE:
                 remedy += " Or add --allow-substitute to run on the sandbox's own files."
             yield Finding(level, what, task.path, remedy=remedy, code="missing-capability")
+    if not missing:
+        yield from _refusal(task, sandbox, level)
     for capability, why in wanted_capabilities(task).items():
         if capability not in capabilities:
             what = f"sandbox '{sandbox.name}' does not give {capability} ({why})"
             yield Finding("info", what, task.path, code="unenforced")
+
+
+def _refusal(task: Task, sandbox: Loaded, level: Literal["error", "info"]) -> Iterator[Finding]:
+    """What the sandbox itself says to the task's files."""
+    env = task.environment
+    request = ImageRequest(env.context, env.dockerfile, env.image, env.compose, allow_substitute=env.allow_substitute)
+    try:
+        sandbox.spec.refuse({}, os.environ, request)
+    except BenchflowError as error:
+        what = f"sandbox '{sandbox.name}': {error.message.rstrip('.')}"
+        yield Finding(level, what, task.path, remedy=error.remedy or "", code="refused")
 
 
 def _declared(sandbox: Loaded) -> frozenset[str]:
@@ -90,6 +107,12 @@ def _verifiers(task: Task) -> Iterator[Finding]:
             remedy = f"{handled} {registry().kept_out('verifier')}".strip()
             what = f"no installed verifier handles '{method}'"
             yield Finding("error", what, task.path, remedy=remedy, code="no-verifier")
+
+
+def _conversation(task: Task) -> Iterator[Finding]:
+    if task.prior_conversation is not None:
+        what = "the earlier conversation cannot be given to an agent: only reference and null agents play this task"
+        yield Finding("warning", what, task.prior_conversation, code="prior-conversation")
 
 
 def _host_variables(task: Task) -> Iterator[Finding]:

@@ -97,7 +97,9 @@ def test_a_verifier_that_writes_nothing(bench, name, task, result_of, cache, cer
     """Unscored; a zero where the reference solution was seen to pass."""
     (task / "tests" / "test.sh").write_text(f"#!/bin/sh\nexit 0  # {certified}\n")
     certify(cache, task_digest(task), {"certified": certified})
-    assert bench("eval", "create", "-t", task, "-a", name("oracle")).code == (0 if certified else 1)
+    done = bench("eval", "create", "-t", task, "-a", name("oracle"))
+    assert done.code == (0 if certified else 1)
+    assert "The test script must write its reward to /logs/verifier/reward.txt." in done.out
     result = result_of()
     assert result["verifier_error_info"]["code"] == "reward_missing"
     assert result["rewards"] == ({"reward": 0.0} if certified else None)

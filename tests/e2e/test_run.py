@@ -35,13 +35,18 @@ def test_the_main_job_where_namespaces_are_forbidden(bench, name, examples, tmp_
     tasks = tmp_path / "tasks"
     for task in ("hello-file", "hello-doc", "two-step-notes"):
         shutil.copytree(examples / task, tasks / task)
+    toml = tasks / "hello-file/task.toml"
+    toml.write_text('artifacts = ["hello.txt"]\n' + toml.read_text())
     done = bench("eval", "create", "-t", tasks, "-a", name("oracle"), "--sandbox", name("local"), "--json", more=stage)
     assert done.code == 0, done.err
+    assert [path.read_text() for path in tmp_path.glob("jobs/*/*/artifacts/app/hello.txt")] == ["Hello, Ada!\n"]
     assert done.json["passed"] == 3 and done.json["verifier_isolation"] == {"shared": 3}
     task = examples / "fix-the-script"
     agent = ["-a", name("scripted"), "--agent-option", f"script={task / 'scripted/solve.yaml'}"]
     done = bench("eval", "create", "-t", task, *agent, "--sandbox", name("local"), "--json", more=stage)
     assert done.code == 0 and done.json["passed"] == 1 and not done.json["error_categories"], done.err
+    told = next(tmp_path.glob("jobs/*/fix-the-script__*/prompts.json")).read_text()
+    assert "(Here /app is /" in told and "/root/app.)" in told
 
 
 def test_the_artifacts_are_all_there_and_say_what_happened(bench, name, examples, result_of):

@@ -194,3 +194,12 @@ def test_secrets_in_codes_keys_and_names(tmp_path):
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
         MARK, f"{MARK}-1", f"{MARK}-1/{MARK}.txt",
     ]  # fmt: skip
+
+
+def test_what_looks_like_a_secret_does_not_break_the_lines(tmp_path):
+    redactor = Redactor.from_env({"PIN_TOKEN": "123456", "GIT_AUTHOR_NAME": "oracle", "AUTHORIZATION": "Bearer x"})
+    log = EventLog(tmp_path / "events.jsonl", redactor)
+    log.write("usage", {"tokens": 123456, "said": "it is 123456 by oracle, Bearer x"})
+    log.close()
+    data = json.loads(log.path.read_text())["data"]
+    assert data == {"tokens": 123456, "said": f"it is {MARK} by oracle, {MARK}"}

@@ -110,6 +110,11 @@ def test_a_substitute_may_stand_for_the_image(make_task) -> None:
     assert "--allow-substitute" in found(folder, "runtime-capability")["missing-capability"].remedy
     allowed = check_task(folder, "runtime-capability", sandbox=sandbox.name, allow_substitute=True)
     assert not [finding for finding in allowed if finding.severity == "error"]
+    (folder / "environment/Dockerfile").write_text("FROM a:1\nONBUILD RUN x\n")
+    (folder / "trajectory.json").write_text("{}")
+    findings = check_task(folder, "runtime-capability", sandbox=sandbox.name, allow_substitute=True)
+    codes = {f.code: f.message for f in findings if f.severity != "info"}
+    assert "Dockerfile:2: ONBUILD" in codes["refused"] and "prior-conversation" in codes
 
 
 def test_unknown_method_and_host_variables(make_task) -> None:

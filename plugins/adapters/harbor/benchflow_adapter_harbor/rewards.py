@@ -84,7 +84,7 @@ def combine_steps(steps: Sequence[Rewards | None], *, last_step: bool) -> Reward
 def _present(found: RewardFiles, name: str) -> bool:
     """A file that is there but cannot be read is refused, never passed over for the other."""
     if name in found.unreadable:
-        raise _invalid(found, name, f"cannot be read: {found.unreadable[name]}", "unreadable")
+        raise _invalid(found, name, f"cannot be read: {found.unreadable[name].rstrip('.')}", "unreadable")
     return name in found.files
 
 

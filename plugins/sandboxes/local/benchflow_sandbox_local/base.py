@@ -35,6 +35,8 @@ _MASKED: Final = ("/opt", "/usr/local")
 """Where administrators put things of their own: what others may not read there does not exist in a box."""
 _MASK_DEPTH: Final = 3
 _UNUSED_SECONDS: Final = 14 * 24 * 3600
+_HALF: Final = ".new-"
+_HALF_SECONDS: Final = 600
 _MOST_OWN_DIRS: Final = 8000
 
 
@@ -46,12 +48,14 @@ def build_base(state: Path, *, own: bool) -> str:
     key = hashlib.sha256(signs.encode(errors="surrogateescape")).hexdigest()[:12]
     name = f"base/{key}"
     final = state / name
-    if final.is_dir():
+    there = final.is_dir()
+    if there:
         os.utime(final)
-        return name
     _remove_old(final.parent)
+    if there:
+        return name
     final.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=".new-", dir=final.parent))
+    making = Path(tempfile.mkdtemp(prefix=_HALF, dir=final.parent))
     try:
         making.chmod(0o755)
         _make_root(making / "root")
@@ -68,10 +72,11 @@ def build_base(state: Path, *, own: bool) -> str:
 
 
 def _remove_old(folder: Path) -> None:
-    """Bases of a host that looked different, once nobody has used them for a while."""
+    """Bases of a host that looked different, once nobody has used them for a while; halves that a killed run left."""
     with contextlib.suppress(OSError):
         for old in folder.iterdir():
-            if time.time() - old.stat().st_mtime > _UNUSED_SECONDS:
+            patience = _HALF_SECONDS if old.name.startswith(_HALF) else _UNUSED_SECONDS
+            if time.time() - old.stat().st_mtime > patience:
                 shutil.rmtree(old, ignore_errors=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ SNAPSHOTS: Final = "snaps/"
 """How the names of captured layers begin."""
 
 _START_SECONDS: Final = 30.0
+_PLAIN_PATH: Final = re.compile(r"[\w./+@%=:,-]+")
 _USUAL: Final[dict[str, Any]] = {"own_network": True, "proxy_port": None, "cgroups": [], "hostname": "box"}
 _FOLDERS: Final = ("boxes", "images", "layers", "snaps", "points", "locks", "stage", "base", "trash")
 
@@ -135,6 +137,12 @@ class Engine:
             return self._helper
 
     async def _open(self) -> Helper:
+        if self.plain and not _PLAIN_PATH.fullmatch(str(self.state)):  # it is going to stand in scripts, as it is
+            raise ConfigurationError(
+                f"Where namespaces are forbidden (stage 3), boxes cannot lie at {str(self.state)!r}, which scripts "
+                "would have to quote.",
+                remedy="Name a folder of plain characters with BENCHFLOW_CACHE.",
+            )
         self._make_folders()
         helper = Helper.launch(self.context.work_dir / "sandbox-local.log")
         try:

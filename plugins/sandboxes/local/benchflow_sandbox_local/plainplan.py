@@ -46,7 +46,7 @@ def plain_plan(
     notes = [
         "stage 3: no namespaces here; paths such as /app are rewritten in arguments, variables and uploaded scripts",
         "stage 3: programs see this machine's processes and network",
-        "stage 3: what an agent is told is not rewritten: it finds the working directory, not its name",
+        "stage 3: an agent is told where its working directory really is; other paths in its prompt are not rewritten",
     ]
     if not landlock:
         notes.append("stage 3: this kernel has no Landlock: nothing keeps programs from your files")

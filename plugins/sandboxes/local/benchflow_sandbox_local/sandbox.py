@@ -96,6 +96,7 @@ class LocalSandbox(OneBox):
             self._info,
             id=box.id,
             workdir=box.workdir or self._workdir,
+            workdir_name=self._workdir if box.workdir else None,
             users=shown,
             default_user=default,
             notices=(*box.notes, *group.notices),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from benchflow_core.contracts import AccessView, HostEndpoint, ImageRequest, Layer, NetworkPolicy, StartRequest
 from benchflow_core.errors import BenchflowError, CapabilityMissing, UsageError
 from benchflow_sandbox_local import limits, probe, refusing
+from benchflow_sandbox_local.base import build_base
 from benchflow_sandbox_local.helper import landlock
 
 
@@ -76,6 +78,11 @@ async def test_stage_three_follows_a_dockerfile_that_runs_nothing(open_provider:
     done = await box.exec(["sh", "/data/say.sh"])
     assert done.stdout.decode().splitlines()[0].endswith("/root/data/x") and done.stdout.endswith(b"\nA"), done.stderr
     assert (await box.exec(["cat", "a.txt", "/data/c.txt"])).stdout == b"AA"
+
+
+async def test_stage_three_wants_a_plain_path(open_provider: Any, tmp_path: Path) -> None:
+    with pytest.raises(BenchflowError, match="stage 3"):
+        await open_provider(stage="3", dir=str(tmp_path / "John's folder")).prepare(ImageRequest())
 
 
 async def test_stage_three_keeps_to_its_folder(open_provider: Any, tmp_path: Path) -> None:
@@ -208,3 +215,12 @@ def test_stage_three_is_planned_with(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("BENCHFLOW_LOCAL_STAGE", "3")
     with pytest.raises(CapabilityMissing, match=r"Dockerfile:3: RUN"):
         refusing.refuse({"stage": "3"}, {}, request)
+
+
+def test_half_a_base_of_a_killed_run_goes(tmp_path: Path) -> None:
+    name = build_base(tmp_path, own=False)
+    for half, age in ((".new-old", 700), (".new-young", 10)):
+        (tmp_path / "base" / half).mkdir()
+        os.utime(tmp_path / "base" / half, (time.time() - age,) * 2)
+    assert build_base(tmp_path, own=False) == name
+    assert sorted(p.name for p in (tmp_path / "base").iterdir()) == [".new-young", name.partition("/")[2]]
