@@ -58,6 +58,9 @@ async def test_ignored_files_are_neither_sent_nor_counted(provider: SandboxProvi
     shown = await _output(provider, request, "sh", "-c", "cd /ctx; find . -type f | sort")
     assert shown == "./.dockerignore\n./Dockerfile\n./deep/z\n./keep.log\n"
     assert request.context is not None
+    (outside := request.context.parent / "Elsewhere").write_text(BASE + "COPY . /ctx\nLABEL is=outside\n")
+    there = replace(request, dockerfile=outside)
+    assert await _output(provider, there, "sh", "-c", "cd /ctx; find . -type f | sort") == shown, "nothing of ours"
     before = await provider.prepare(request)
     (request.context / "secret/x").write_text("changed")
     assert (await provider.prepare(request)).ref == before.ref
