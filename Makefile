@@ -13,6 +13,7 @@ DEFAULT := bundle $(wildcard plugins/adapters/*) $(wildcard plugins/agents/*) pl
   plugins/sources/git plugins/verifiers/llm-judge plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
 export UV_LINK_MODE ?= copy
+export UV_SYSTEM_CERTS ?= true
 export VIRTUAL_ENV := $(abspath $(VENV))
 
 # What is installed in place has no byte code of its own, and where Python may write none every start would compile anew.
