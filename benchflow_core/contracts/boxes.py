@@ -130,6 +130,8 @@ class BoxInfo:
     meta: Mapping[str, Any] = field(default_factory=dict)
     workdir_name: str | None = None
     """What the task calls `workdir`, where the box has no file system of its own to have it there."""
+    limits_hit: tuple[str, ...] = ()
+    """Limits that programs in the box have run into so far: `memory`, `pids`. None where it cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)

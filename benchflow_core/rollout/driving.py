@@ -36,6 +36,13 @@ async def drive(rollout: Rollout) -> None:
         rollout.result.flags.append(error.code.replace("_", "-"))
     finally:
         await rollout.disconnect()
+        _note_limits(rollout)
+
+
+def _note_limits(rollout: Rollout) -> None:
+    """Whoever ran into a limit of the box is verified as it stands, and the result says so."""
+    flags = (f"{name}-limit" for name in rollout.sandbox.info.limits_hit)
+    rollout.result.flags += [flag for flag in flags if flag not in rollout.result.flags]
 
 
 def agent_time(rollout: Rollout) -> AbstractAsyncContextManager[None]:

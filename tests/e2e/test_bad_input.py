@@ -117,6 +117,18 @@ def test_a_solution_that_hangs_is_the_agents_timeout_and_still_verified(bench, n
     assert "sleep 1000" not in os.popen("ps -eo args").read().replace("grep sleep 1000", "")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a normal user's control groups cannot be limited here")
+def test_a_solution_that_runs_into_its_memory_limit_is_flagged_and_verified(bench, name, task, result_of):
+    solve = task / "solution" / "solve.sh"
+    solve.write_text(f"dd if=/dev/zero of=/dev/null bs=600M count=1 && echo fine\n{solve.read_text()}")
+    with (task / "task.toml").open("a") as file:
+        file.write("\n[environment]\nmemory_mb = 128\n")
+    done = bench("eval", "create", "-t", task, "-a", name("oracle"), "--sandbox", name("local"))
+    assert done.code == 0, done.err
+    result = result_of()
+    assert result["rewards"]["reward"] == 1 and "memory-limit" in result["flags"]
+
+
 def test_one_broken_task_harms_no_other(bench, name, examples, tmp_path):
     tasks = tmp_path / "tasks"
     shutil.copytree(examples / "hello-file", tasks / "good")

@@ -47,10 +47,11 @@ class LimitTests(SandboxSuite):
     async def test_memory_is_limited(self, bench: Bench) -> None:
         box = await bench.start(resources=Resources(memory_mb=128))
         within = await sh(box, "dd if=/dev/zero of=/dev/null bs=32M count=1 && echo fine")
-        assert within.stdout == b"fine\n" and not within.oom_killed
+        assert within.stdout == b"fine\n" and not within.oom_killed and not box.info.limits_hit
         over = await sh(box, "dd if=/dev/zero of=/dev/null bs=600M count=1 && echo fine", timeout=60)
         assert b"fine" not in over.stdout and not over.timed_out
         assert over.oom_killed, "the result says that memory was the reason"
+        assert "memory" in box.info.limits_hit, "and the box remembers it"
 
     @needs("limit-pids")
     async def test_processes_are_limited(self, bench: Bench) -> None:
@@ -58,6 +59,7 @@ class LimitTests(SandboxSuite):
         script = "i=0; while [ $i -lt 120 ]; do (sleep 5; echo survived) & i=$((i+1)); done 2>/dev/null; wait"
         done = await sh(box, script, timeout=60)
         assert done.stdout.count(b"survived") <= 40
+        assert "pids" in box.info.limits_hit, "the box remembers it"
         await box.stop()
 
     @needs("limit-storage")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from benchflow_core.contracts.sandboxes import (
@@ -29,6 +30,9 @@ class Programs(Protocol):
     async def exec(self, command: Any, timeout: float | None, stdin: bytes | None, max_output: int) -> ExecResult: ...
 
     async def spawn(self, command: Any) -> Process: ...
+
+    def limits_hit(self) -> tuple[str, ...]:
+        """See `BoxInfo.limits_hit`."""
 
     def close(self) -> None:
         """The box was ended, and every program with it."""
@@ -90,7 +94,8 @@ class OneBox(ABC):
 
     @property
     def info(self) -> BoxInfo:
-        return self._info
+        hit = self._programs.limits_hit() if self._programs is not None else ()
+        return replace(self._info, limits_hit=hit) if hit else self._info
 
     async def _live(self) -> tuple[Any, Programs]:
         """Channel and programs, once nothing holds the box up."""

@@ -22,10 +22,12 @@ class Programs:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._exits: dict[int, asyncio.Future[wire.Message]] = {}
+        self._limits: dict[str, int] = {}
         self._oom_kills = 0
         channel.on_lost.append(self._lose)
 
     def exited(self, event: wire.Message) -> None:
+        event["oom_killed"] = self._memory_ran_out(event)
         future = self._exits.pop(int(event["exec"]), None)
         if future is not None and not future.done():
             future.set_result(event)
@@ -73,7 +75,7 @@ class Programs:
         code = int(event["code"])
         out, err = outputs
         truncated = out.truncated or err.truncated
-        return ExecResult(code, out.result(), err.result(), not done, truncated, self._memory_ran_out(event))
+        return ExecResult(code, out.result(), err.result(), not done, truncated, event.get("oom_killed", False))
 
     async def spawn(self, command: Command) -> BoxProcess:
         channel, number = self._channel, self._channel.number()
@@ -128,9 +130,16 @@ class Programs:
                 raise InfrastructureError(f"Processes in the box cannot be ended: {error.strerror}.") from error
 
     def _memory_ran_out(self, event: wire.Message) -> bool:
-        count = int(event.get("oom_kills", self._oom_kills))
+        self._limits = {name: int(count) for name, count in event.get("limits", {}).items()}
+        if event["code"] not in (-9, 137):
+            return False
+        count = self._limits.get("memory", 0)
         more, self._oom_kills = count > self._oom_kills, count
         return more
+
+    def limits_hit(self) -> tuple[str, ...]:
+        """As of the last program that ended."""
+        return tuple(name for name, count in self._limits.items() if count)
 
 
 class BoxProcess:

@@ -42,18 +42,24 @@ class Group:
     """The groups of one box. Made before it starts; removed by the helper with it."""
 
     folders: list[str] = field(default_factory=list)
-    events: Path | None = None
-    """Where the kernel counts what it killed for want of memory."""
+    events: dict[str, Path] = field(default_factory=dict)
+    """By controller, where the kernel counts what it killed or refused."""
     notices: tuple[str, ...] = ()
 
     def oom_kills(self) -> int:
-        if self.events is None:
-            return 0
-        with contextlib.suppress(OSError, ValueError):
-            for line in self.events.read_text().splitlines():
-                name, _, count = line.partition(" ")
-                if name == "oom_kill":
-                    return int(count)
+        return self._count("memory", "oom_kill")
+
+    def limits_hit(self) -> tuple[str, ...]:
+        words = {"memory": "oom_kill", "pids": "max"}
+        return tuple(name for name, word in words.items() if self._count(name, word))
+
+    def _count(self, controller: str, word: str) -> int:
+        if controller in self.events:
+            with contextlib.suppress(OSError, ValueError):
+                for line in self.events[controller].read_text().splitlines():
+                    name, _, count = line.partition(" ")
+                    if name == word:
+                        return int(count)
         return 0
 
 
@@ -119,7 +125,8 @@ def make(hierarchies: Hierarchies, resources: Resources, box: str) -> Group:
     if resources.storage_mb is not None:
         notices.append("storage is not limited: the embedded sandbox cannot")
     folders: dict[Path, None] = {}
-    events = None
+    counted = {"memory": "memory.events" if hierarchies.unified else "memory.oom_control", "pids": "pids.events"}
+    events: dict[str, Path] = {}
     try:
         for controller, files in settings.items():
             if controller not in hierarchies.parents:
@@ -131,8 +138,8 @@ def make(hierarchies: Hierarchies, resources: Resources, box: str) -> Group:
             for name, value in files.items():
                 with contextlib.suppress(FileNotFoundError):
                     (folder / name).write_text(value)
-            if controller == "memory":
-                events = folder / ("memory.events" if hierarchies.unified else "memory.oom_control")
+            if controller in counted:
+                events[controller] = folder / counted[controller]
     except OSError as error:
         remove([str(folder) for folder in folders])
         raise CapabilityMissing(f"The limits asked for cannot be set: {error}.") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from benchflow_boxkit.command import Command, unknown_user
 
@@ -14,16 +14,17 @@ from benchflow_core.errors import CapabilityMissing, InfrastructureError, Sandbo
 from benchflow_sandbox_local import pipes
 from benchflow_sandbox_local.channel import Channel
 from benchflow_sandbox_local.helper import wire
+from benchflow_sandbox_local.limits import Group
 from benchflow_sandbox_local.process import LocalProcess
 
 __all__ = ["Programs"]
 
 
 class Programs:
-    """The programs of one box. `oom_kills` counts what the memory limit has killed in it."""
+    """The programs of one box, and the groups that hold them to its limits."""
 
-    def __init__(self, channel: Channel, oom_kills: Callable[[], int]) -> None:
-        self._channel, self._oom_kills = channel, oom_kills
+    def __init__(self, channel: Channel, group: Group) -> None:
+        self._channel, self._group = channel, group
         self._seen_oom_kills = 0
         self._exits: dict[int, asyncio.Future[int]] = {}
         self._processes: set[LocalProcess] = set()
@@ -123,9 +124,12 @@ class Programs:
             await self._channel.call("kill", exec=number)
 
     def _memory_ran_out(self) -> bool:
-        count = self._oom_kills()
+        count = self._group.oom_kills()
         more, self._seen_oom_kills = count > self._seen_oom_kills, count
         return more
+
+    def limits_hit(self) -> tuple[str, ...]:
+        return self._group.limits_hit()
 
     def close(self) -> None:
         """The box was ended, and every program with it: let go of what led into it."""

@@ -87,7 +87,7 @@ class LocalSandbox(OneBox):
         if carry:  # the topmost layer is the box's own now
             below = Recipe(recipe.layers[1:], recipe.shown)
             self._image = replace(self._image, meta={**self._image.meta, **below.meta()})
-        self._channel, self._programs = box.channel, Programs(box.channel, group.oom_kills)
+        self._channel, self._programs = box.channel, Programs(box.channel, group)
         await self._network.attach(box.channel, box.proxy_port, box.proxy)
         shown = box.users if not self._engine.facts["single_user"] or self._engine.plain else ("root",)
         default = (self._image.user or next(iter(shown), "root")).partition(":")[0]

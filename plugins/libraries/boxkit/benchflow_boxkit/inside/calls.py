@@ -118,9 +118,7 @@ class Calls:
             for stream in (number + 1, number + 2):
                 if outgoing := self.loop.outgoing.get(stream):
                     outgoing.flush()
-        event = {"event": "exit", "exec": number, "code": code}
-        if code in (-9, 137):
-            event["oom_kills"] = processes.oom_kills()
+        event = {"event": "exit", "exec": number, "code": code, "limits": processes.limits_hit()}
         self.loop.send(wire.message(wire.EVENT, 0, event))
 
     def do_kill(self, number: int, message: wire.Message) -> None:

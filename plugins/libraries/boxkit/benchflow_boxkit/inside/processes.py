@@ -73,13 +73,24 @@ def listening() -> list[int]:
     return sorted(ports)
 
 
-def oom_kills() -> int:
-    """How often the memory limit has killed something in this box."""
-    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+_COUNTED = {
+    "memory": ("oom_kill", ("memory.events", "memory/memory.oom_control")),
+    "pids": ("max", ("pids.events", "pids/pids.events")),
+}
+"""The kernel's word for it, and the file in either version of control groups."""
+
+
+def limits_hit() -> dict[str, int]:
+    """How often the memory limit has killed something in this box, and the limit of processes refused one."""
+    return {name: _count(word, files) for name, (word, files) in _COUNTED.items()}
+
+
+def _count(word: str, files: tuple[str, ...]) -> int:
+    for path in files:
         try:
-            with open(path) as file:
+            with open(f"/sys/fs/cgroup/{path}") as file:
                 rows = [line.split() for line in file]
         except OSError:
             continue
-        return next((int(row[1]) for row in rows if row and row[0] == "oom_kill"), 0)
+        return next((int(row[1]) for row in rows if row and row[0] == word), 0)
     return 0
