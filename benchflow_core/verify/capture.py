@@ -18,7 +18,8 @@ from benchflow_core.verify.contents import read_bytes, read_text
 from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.ground import ACCOUNTS, DEFAULT_PATH, Ground, parent_of
 from benchflow_core.verify.logins import Effect, look
-from benchflow_core.verify.origin import Plan, classify
+from benchflow_core.verify.origin import classify
+from benchflow_core.verify.plan import Plan
 from benchflow_core.verify.request import VerifyRequest
 from benchflow_core.world.sockets import listening_sockets
 

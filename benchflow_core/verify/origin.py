@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.quick import dataclass
-from benchflow_core.verify.asked import asked, asks_to_change, asks_to_install
-from benchflow_core.verify.author import normal
-from benchflow_core.verify.findings import Action, Finding
+from benchflow_core.verify.asked import asked, asks_to_install
+from benchflow_core.verify.findings import Finding
 from benchflow_core.verify.ground import ACCOUNTS, Ground, ancestors, name_of, parent_of, under
 from benchflow_core.verify.links import in_the_way, in_the_way_itself, leads_to_tests, links_of, other_names
 from benchflow_core.verify.logins import means_start_up
 from benchflow_core.verify.noted import noted
-from benchflow_core.verify.programs import Package, package_of, program, system_folder
+from benchflow_core.verify.plan import Plan
+from benchflow_core.verify.programs import program, system_folder
 from benchflow_core.verify.repositories import Repositories
 from benchflow_core.verify.shadows import (
     DISTRIBUTION,
@@ -32,15 +31,20 @@ from benchflow_core.verify.shadows import (
 )
 from benchflow_core.verify.startup import is_login_file, is_path_file, starts_by_itself, tests_config
 from benchflow_core.verify.steering import steering
+from benchflow_core.verify.together import (
+    BROUGHT,
+    bytecode,
+    own_folders,
+    own_installs,
+    own_tools,
+    sourced,
+    whole_packages,
+)
 
-__all__ = ["Plan", "classify"]
+__all__ = ["classify"]
 
-_CACHED = re.compile(r"^(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc$")
-_METADATA = re.compile(r"^(.+?)-[^-/]+\.(?:dist|egg)-info$")
-_PACKAGE_DATABASE = re.compile(r"^/var/lib/(?:dpkg|rpm)/|^/lib/apk/db/")
 _PACKAGE_SOURCE = re.compile(r"^/(?:opt|usr|var)/.*(?:\.whl|/simple/[^/]+/[^/]+)$")
 _CONFIGS = ("pyproject.toml", "tox.ini", "setup.cfg")
-_BROUGHT = "the tests bring this tool themselves"
 _ACCOUNTS = (ACCOUNTS, "/etc/group", "/etc/shadow")
 _MEANS_ACCOUNTS = (
     "chsh",
@@ -56,63 +60,19 @@ _MEANS_RIGHTS = ("setuid", "suid", "setgid", "set-uid", "u+s", "chmod 4", "mode 
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
 
 
-@dataclass(slots=True)
-class Plan:
-    """What is to be done with the agent's files before the verifier sees them."""
-
-    revert: dict[str, None] = field(default_factory=dict)
-    """Paths to put back or remove, before any process of the box runs."""
-    findings: list[Finding] = field(default_factory=list)
-    env: dict[str, str] = field(default_factory=dict)
-    """Variables that keep the verifier's tools away from the agent's configuration; `{folder}` is ours in the box."""
-    commands: list[str] = field(default_factory=list)
-    """Added commands: does one of the same name exist?"""
-    libraries: list[str] = field(default_factory=list)
-    modules: dict[str, list[str]] = field(default_factory=dict)
-    """Additions to a Python's own library, and the modules they would hide if these are there."""
-    setuid: list[str] = field(default_factory=list)
-    opened: list[str] = field(default_factory=list)
-    """Folders of the system that others than root may write to now."""
-    executables: list[str] = field(default_factory=list)
-    """They may have capabilities, which no list of changes shows."""
-    path_files: list[str] = field(default_factory=list)
-    """`.pth` files, reverted: their paths are to be written back."""
-    configs: list[str] = field(default_factory=list)
-    """Reverted files whose pytest section is the image's; the agent's version is to be written back."""
-    git_configs: list[str] = field(default_factory=list)
-    logins: list[str] = field(default_factory=list)
-    """Start-up files of shells, reverted: what they set is to be written back."""
-    hosts: bool = False
-    accounts: bool = False
-    """Reverted; the agent's are to be written back, but for those that the verifier uses itself."""
-    relink: bool = False
-    """The loader's cache was made anew: is everything of the image still found where it was?"""
-    agents: list[Change] = field(default_factory=list)
-    """What is the agent's in the verifier's box."""
-
-    def reverts(self, path: str) -> bool:
-        """Is it, or a folder above it, put back?"""
-        return path in self.revert or any(folder in self.revert for folder in ancestors(path))
-
-    def undo(self, change: Change, code: str, why: str) -> None:
-        self.revert[change.path] = None
-        action: Action = "set-aside" if change.kind == "added" else "put-back"
-        self.findings.append(Finding(code, change.path, action, why))
-
-
 def classify(changes: Sequence[Change], ground: Ground) -> Plan:
     """The plan for a verifier's box on these changes, which are sorted by path."""
     plan = Plan()
-    _own_folders(changes, ground, plan)
+    own_folders(changes, ground, plan)
     rules = _Rules(changes, ground, plan)
     agents = [c for c in changes if not plan.reverts(c.path) and c.path not in ground.provided and rules.apply(c)]
-    _whole_packages(agents, plan)
-    _own_installs(agents, ground, plan)
-    _own_tools(agents, plan)
-    _bytecode(agents, plan)
+    whole_packages(agents, plan)
+    own_installs(agents, ground, plan)
+    own_tools(agents, plan)
+    bytecode(agents, plan)
     written_back = set(plan.configs)
     plan.agents = [c for c in agents if c.kind != "deleted" and (c.path in written_back or not plan.reverts(c.path))]
-    _sourced(ground, plan)
+    sourced(ground, plan)
     plan.findings += noted([c for c in changes if not plan.reverts(c.path)], plan.agents, rules.added_folders, ground)
     for questions in (plan.commands, plan.libraries, plan.setuid, plan.executables, plan.git_configs):
         questions[:] = [path for path in questions if not plan.reverts(path)]
@@ -218,7 +178,7 @@ class _Rules:
         if why := tests_config(change, self.ground):
             plan.undo(change, "test-runner-config", why)
         elif brought_by_tests(change, self.ground) and not self._in_environment(path):
-            plan.undo(change, "shadowing-command", _BROUGHT)
+            plan.undo(change, "shadowing-command", BROUGHT)
         elif change.kind != "deleted" and _PACKAGE_SOURCE.match(path) and self._in_image_folder(path):
             plan.undo(change, "tool-config", "the verifier's installers may take packages from this folder")
         elif in_the_way_itself(change, self.ground):
@@ -328,84 +288,3 @@ class _Rules:
         if self.ground.in_work(path) or self.ground.author.says(parent_of(path)):
             return False
         return not any(folder in self.added_folders for folder in ancestors(path))
-
-
-def _own_folders(changes: Sequence[Change], ground: Ground, plan: Plan) -> None:
-    """`/tests` and the verifier's log folder are new: what the agent has there, or in their way, goes."""
-    for change in changes:
-        for target in (ground.tests, ground.logs):
-            if change.path == ground.logs and change.type == "dir":
-                continue  # made anew in the box
-            if under(change.path, target):
-                plan.revert[change.path] = None
-                if change.path != target or change.type != "dir":
-                    why = "the verifier's own folder starts new"
-                    plan.findings.append(Finding("verifier-folder", change.path, "set-aside", why))
-            elif change.path in ancestors(target) and (change.kind == "deleted" or change.type != "dir"):
-                plan.undo(change, "verifier-folder", "it lies in the way of the verifier's own folders")
-
-
-def _whole_packages(changes: Sequence[Change], plan: Plan) -> None:
-    """A package of the image's that was changed is put back as a whole: no mixture of two versions."""
-    touched: set[Package] = set()
-    names: set[tuple[str, str]] = set()
-    for change in changes:
-        package = package_of(change.path)
-        if package and change.kind != "added" and change.path in plan.revert and "__pycache__" not in change.path:
-            touched.add(package)
-            if metadata := _METADATA.match(package[1]):
-                names.add((package[0], normal(metadata[1])))
-    if not touched:
-        return
-    added = {c.path for c in changes if c.kind == "added"}
-    for change in changes:
-        package = package_of(change.path)
-        if package is None or change.kind != "added" or plan.reverts(change.path):
-            continue
-        metadata = _METADATA.match(package[1])
-        twin = metadata is not None and (package[0], normal(metadata[1])) in names
-        if twin or (package in touched and "/".join(package) not in added):
-            plan.undo(change, "program-changed", "part of another version of a library that came with the image")
-
-
-def _own_installs(changes: Sequence[Change], ground: Ground, plan: Plan) -> None:
-    """Distributions that the tests install for themselves: with the agent's copy in place they would get that one."""
-    owned: set[Package] = set()
-    for change in changes:
-        package = package_of(change.path) if change.kind == "added" else None
-        metadata = _METADATA.match(package[1]) if package else None
-        if package and metadata and (name := normal(metadata[1])) in ground.author.installs:
-            if asks_to_change(name, ground.author):
-                continue
-            module = name.replace("-", "_")
-            owned |= {package, *((package[0], n) for n in (module, f"{module}.py", f"_{module}"))}
-    for change in changes if owned else ():
-        if change.kind == "added" and package_of(change.path) in owned and not plan.reverts(change.path):
-            plan.undo(change, "own-install", "the tests install this distribution themselves")
-
-
-def _own_tools(changes: Sequence[Change], plan: Plan) -> None:
-    """Where a tool was set aside that the tests install, the package manager must not take it for installed."""
-    if not any(f.why == _BROUGHT and parent_of(f.path) in DISTRIBUTION for f in plan.findings):
-        return
-    for change in changes:
-        if _PACKAGE_DATABASE.match(change.path) and not plan.reverts(change.path):
-            plan.undo(change, "own-install", "the tests install packages, starting from those of the image")
-
-
-def _bytecode(changes: Sequence[Change], plan: Plan) -> None:
-    """Compiled copies of modules that are not the agent's: Python would run them in place of the source."""
-    own = {c.path for c in changes if c.kind != "deleted" and not plan.reverts(c.path)}
-    for change in changes:
-        found = _CACHED.match(change.path) if change.kind != "deleted" else None
-        if found and f"{found[1]}/{found[2]}.py" not in own and not plan.reverts(change.path):
-            plan.undo(change, "bytecode", "a compiled copy of a module that is not the agent's")
-
-
-def _sourced(ground: Ground, plan: Plan) -> None:
-    """Shell code of the agent's that the tests take into their own shell, or that a login shell of theirs reads."""
-    sourced = {path.replace("~", ground.home, 1) for path in ground.author.sourced}
-    for change in plan.agents:
-        if change.path in sourced or (ground.author.starts_login_shells and is_login_file(change.path)):
-            why = "the tests' own shell reads it, where nothing is safe from it"
-            plan.findings.append(Finding("agent-code-in-verifier", change.path, "noted", why))

@@ -10,7 +10,8 @@ import pytest
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.verify.author import AuthorText
 from benchflow_core.verify.ground import Ground
-from benchflow_core.verify.origin import Plan, classify
+from benchflow_core.verify.origin import classify
+from benchflow_core.verify.plan import Plan
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
