@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from typing import Any
 
 from daytona import AsyncDaytona, DaytonaConfig
 from daytona_api_client_async import ApiClient, Configuration, ObjectStorageApi, SnapshotsApi
+from engineio import async_client, base_client
 
 from benchflow_sandbox_daytona.settings import Settings
 
 __all__ = ["Client"]
+
+
+def _leave_interrupts_alone() -> None:
+    """The SDK's stream of events takes over Ctrl-C for the whole process, and boxes would be left behind: it is told
+    that it has done so already."""
+    async_client.async_signal_handler_set = True
+    if base_client.original_signal_handler is None:
+        base_client.original_signal_handler = signal.getsignal(signal.SIGINT)
 
 
 class Client:
@@ -33,6 +43,7 @@ class Client:
             )
             # The SDK's stream of events, without which it asks instead, prints its troubles for everybody to see.
             logging.getLogger("engineio.client").setLevel(logging.CRITICAL)
+            _leave_interrupts_alone()
             config = DaytonaConfig(api_url=settings.url, target=settings.target, **who)
             self._daytona = AsyncDaytona(config)
         return self._daytona

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 import tarfile
 from pathlib import Path
 
+import pytest
 from benchflow_testing_clouds.cases import CloudCase, CloudFaults, CloudRollouts, Refusal, Wire
+from benchflow_testing_clouds.cases.wire import Open
 from benchflow_testing_clouds.control import Remote
 
 from benchflow_core.contracts import ImageRef, Resources, SandboxProvider, StartRequest
@@ -73,6 +78,23 @@ def test_a_context_is_sent_as_plain_files(tmp_path: Path) -> None:
 
 class TestDaytona(CloudCase):
     wire = WIRE
+
+    async def test_ctrl_c_stays_ours_while_a_start_is_waited_for(
+        self, open_provider: Open, image: ImageRef, cloud: Remote, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The SDK's stream of events, which it opens then, would take it over: once in a process, and here again."""
+        monkeypatch.setattr("engineio.async_client.async_signal_handler_set", False)
+        provider = open_provider()
+        loop, ours = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_signal_handler(signal.SIGINT, ours.set)
+        cloud.fault("POST /sandbox", delay=0.5)
+        try:
+            box = await provider.start(image, StartRequest(name="slow"))
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.wait_for(ours.wait(), 5)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+        await box.stop()
 
     async def test_a_dead_host_costs_nobody_money(
         self, provider: SandboxProvider, image: ImageRef, cloud: Remote
