@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,12 +75,11 @@ def _install(folder: Path) -> None:
     assert sum(rename(p / "pyproject.toml") for p in packages) >= 7
     assert rename(source / "pyproject.toml") >= 1
     subprocess.run([uv, "venv", "-q", "--python", sys.executable, venv], check=True)
-    install = [uv, "pip", "install", "-q", "--compile-bytecode", "-c", ROOT / "constraints.txt"]
-    install += ["--python", venv / "bin/python"]
-    # One environment to build in for all of them: this one.
-    subprocess.run([*install, "hatchling", "editables"], check=True)
-    wanted = [f"{source}[testing]", str(source / "bundle"), *map(str, packages)]
-    subprocess.run([*install, "--no-build-isolation", *wanted, "pytest-timeout", "pytest-xdist"], check=True)
+    # What they depend on is taken from where we run: only our own packages are installed anew.
+    site = next(venv.glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    install = [uv, "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--compile-bytecode"]
+    subprocess.run([*install, "--python", venv / "bin/python", source, source / "bundle", *packages], check=True)
     names = subprocess.run(
         [venv / "bin/bench", "plugins", "list", "--json"], capture_output=True, text=True, check=True
     )
