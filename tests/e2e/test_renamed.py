@@ -93,7 +93,8 @@ HALVES = {name: f"renamed-{number % 2}" for number, name in enumerate(SUITE)}
 @pytest.fixture(scope="module")
 def outcomes(renamed: Path, request: pytest.FixtureRequest) -> Callable[[str], Outcome]:
     """What became of a file's tests, under other names."""
-    wanted = {item.callspec.params["name"] for item in request.session.items if hasattr(item, "callspec")}
+    here = (item for item in request.session.items if item.path == request.path)
+    wanted = {item.callspec.params["name"] for item in here}
     known: dict[str, Outcome] = {}
 
     def look_up(name: str) -> Outcome:

@@ -17,6 +17,7 @@ from benchflow_agent_harvey_lab.plugin import PREFIX, benchflow_agent
 from benchflow_core.contracts import PYTHON, PYTHON_LAYER, AgentSpec, Layer, ModelEndpoint, Sandbox
 from benchflow_core.errors import AgentError
 from benchflow_core.testing import AgentConformance, xfail
+from benchflow_core.testing.host import eventually
 from benchflow_core.testing.launching import agent_context, open_agent
 
 pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("agent-harvey")]
@@ -119,8 +120,12 @@ class TestHarness(AgentConformance):
         await live.session.cancel()
         assert (await turn).stop_reason == "cancelled"
         assert (await live.session.prompt('[[fake:say text="still here"]]')).stop_reason == "end_turn"
-        done = await box.exec(("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))
-        assert b"sleep 987" not in done.stdout
+
+        async def gone() -> bool:
+            done = await box.exec(("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"))
+            return b"sleep 987" not in done.stdout
+
+        assert await eventually(gone)
 
     @pytest.mark.quick
     async def test_a_failing_model_is_an_error(self, opens: Open) -> None:

@@ -127,7 +127,13 @@ class Images:
         }  # fmt: skip
         try:
             async with asyncio.timeout(request.timeout):
-                await self._engine.build(query, archives.stream(context, file, recipe.text))
+                try:
+                    await self._engine.build(query, archives.stream(context, file, recipe.text))
+                except BuildError as error:
+                    if error.details.get("exit_code"):
+                        raise
+                    # No command failed: what the builder stood on may have gone with somebody's image meanwhile.
+                    await self._engine.build(query, archives.stream(context, file, recipe.text))
         except TimeoutError as error:
             raise BuildError(f"{recipe.path}: the build took longer than {request.timeout:.0f} s.") from error
         except (BuildError, EngineError) as error:

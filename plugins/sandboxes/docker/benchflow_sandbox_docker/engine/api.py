@@ -203,6 +203,8 @@ def _progress(line: bytes, log: bytearray) -> None:
     except ValueError:
         return
     if "error" in row:
-        raise BuildError(str(row["error"]).strip(), details={"log": log.decode(errors="replace")})
+        code = (row.get("errorDetail") or {}).get("code")
+        details = {"log": log.decode(errors="replace"), **({"exit_code": code} if code else {})}
+        raise BuildError(str(row["error"]).strip(), details=details)
     log += str(row.get("stream") or "").encode()
     del log[:-_LOG]
