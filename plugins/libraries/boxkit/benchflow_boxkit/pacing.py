@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from benchflow_core.errors import InfrastructureError, SandboxRateLimited
 
 __all__ = ["Pace"]
 
 T = TypeVar("T")
+_SAY_AGAIN: Final = 5.0
+"""Seconds: whoever heard it may have to clean up first."""
 
 
 class Pace:
@@ -34,7 +36,7 @@ class Pace:
             await self._opened()
             async with self._slots:
                 try:
-                    return await call()
+                    return await _heeding(call)
                 except InfrastructureError as error:
                     failures += 1
                     pause = self._pause(error, failures)
@@ -54,3 +56,17 @@ class Pace:
         loop = asyncio.get_running_loop()
         while (left := self._closed_until - loop.time()) > 0:
             await asyncio.sleep(left * random.uniform(1.0, 1.3))
+
+
+async def _heeding(call: Callable[[], Awaitable[T]]) -> T:
+    """Cancelling ends it, also where a vendor's client loses the word in the middle of a request: it is said again."""
+    task = asyncio.ensure_future(call())
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_SAY_AGAIN)
+        if not task.cancelled():
+            task.exception()  # seen
+        raise

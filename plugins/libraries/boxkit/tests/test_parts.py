@@ -164,6 +164,25 @@ async def test_no_more_than_so_many_at_once() -> None:
     assert most == 4
 
 
+async def test_a_client_that_loses_a_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """E2B's SDK loses about one in ten, in the middle of an upload."""
+    monkeypatch.setattr("benchflow_boxkit.pacing._SAY_AGAIN", 0.05)
+    heard = asyncio.Event()
+
+    async def call() -> None:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            heard.set()
+        await asyncio.sleep(30)
+
+    task = asyncio.create_task(Pace(1).run(call))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=10)
+    assert done and task.cancelled() and heard.is_set()
+
+
 def test_rows_are_read_back_and_reverted(tmp_path: Path) -> None:
     info = os.stat(__file__)
     content = Path(__file__).read_bytes()
