@@ -86,7 +86,7 @@ class FunctionUser(BaseUser):
         return await said if inspect.isawaitable(said) else said
 
 
-def refuse_user(user: Any, max_rounds: int, timeout: float) -> None:
+def refuse_user(user: Any, max_rounds: int) -> None:
     """What cannot be a user, said before anything starts."""
     if user is None:
         return
@@ -95,8 +95,6 @@ def refuse_user(user: Any, max_rounds: int, timeout: float) -> None:
         raise ConfigurationError(f"user is {user!r}, which is no BaseUser.", remedy=remedy)
     if max_rounds < 1:
         raise ConfigurationError(f"max_user_rounds is {max_rounds}: a user needs at least one round.")
-    if timeout <= 0:
-        raise ConfigurationError(f"user_timeout is {timeout:g}: a user needs time to answer.")
 
 
 class Patience:

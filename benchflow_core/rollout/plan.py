@@ -201,7 +201,7 @@ def make_plan(
             "be given beside it.",
             remedy="Scene.single(agent=…, model=…) says whom it talks to.",
         )
-    refuse_user(user, config.max_user_rounds, config.user_timeout)
+    refuse_user(user, config.max_user_rounds)
     word = config.driver or task_driver(task, config)
     driver = plugins.get("driver", driver_word(word)[0]) if word else default_driver(plugins)
     params = driver_params(word or driver.name, driver.spec.params, config.driver_params)
