@@ -51,7 +51,10 @@ def read_dockerfile(path: Path) -> Recipe:
 
 def _unsupported(recipe: Recipe) -> Iterator[tuple[int, str]]:
     """As far as it can be said without variables. Of the last stage: an earlier one may not be needed at all."""
-    for line in recipe.stages[-1].instructions:
+    last, own = recipe.stages[-1], f"linux/{parser.own_architecture()}"
+    if last.platform and "$" not in last.platform and "/".join(last.platform.split("/")[:2]) != own:
+        yield last.line, f"FROM --platform={last.platform} on a {own} machine"
+    for line in last.instructions:
         if line.name == "ONBUILD":
             yield line.line, "ONBUILD"
         if line.name in ("COPY", "ADD"):

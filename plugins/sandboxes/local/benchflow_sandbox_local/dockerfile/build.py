@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import platform
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
@@ -16,14 +15,13 @@ from benchflow_core.errors import BuildError, CapabilityMissing, TaskError, Tran
 from benchflow_sandbox_local.dockerfile import copying
 from benchflow_sandbox_local.dockerfile.expand import Unsupported, assignments, expand, words
 from benchflow_sandbox_local.dockerfile.ignore import Context
-from benchflow_sandbox_local.dockerfile.parser import Instruction, Recipe, Stage
+from benchflow_sandbox_local.dockerfile.parser import Instruction, Recipe, Stage, own_architecture
 from benchflow_sandbox_local.sandbox import LocalSandbox
 
 __all__ = ["Builder", "Built", "needed_stages"]
 
 _LOG: Final = 8000
 _QUIET: Final = frozenset({"EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL"})
-_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 OpenBox = Callable[[tuple[str, ...]], Awaitable[LocalSandbox]]
 """A box on these layers."""
@@ -121,7 +119,7 @@ def _stage_number(recipe: Recipe, before: int, name: str) -> int | None:
 
 
 def _platform_values() -> dict[str, str]:
-    arch = _ARCHITECTURES.get(platform.machine(), platform.machine())
+    arch = own_architecture()
     full = f"linux/{arch}"
     values = {"PLATFORM": full, "OS": "linux", "ARCH": arch, "VARIANT": ""}
     return {f"{side}{name}": value for side in ("TARGET", "BUILD") for name, value in values.items()}

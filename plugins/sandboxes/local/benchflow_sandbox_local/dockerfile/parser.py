@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 from collections.abc import Iterator
 from dataclasses import field
@@ -11,7 +12,9 @@ from typing import Final
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import TaskError
 
-__all__ = ["Heredoc", "Instruction", "Recipe", "Stage", "parse"]
+__all__ = ["Heredoc", "Instruction", "Recipe", "Stage", "own_architecture", "parse"]
+
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 KNOWN: Final = frozenset(
     [
@@ -190,5 +193,10 @@ def _stage(lines: _Lines, head: Instruction, body: list[Instruction]) -> Stage:
         raise lines.error(
             head.line, f"FROM {head.text!r} is not understood.", "Write FROM image, or FROM image AS name."
         )
-    platform = dict(head.flags).get("platform", "")
-    return Stage(head.line, words[0], words[2].lower() if len(words) == 3 else "", platform, tuple(body))
+    name = words[2].lower() if len(words) == 3 else ""
+    return Stage(head.line, words[0], name, dict(head.flags).get("platform", ""), tuple(body))
+
+
+def own_architecture() -> str:
+    """Of this host, as Dockerfiles call it."""
+    return _ARCHITECTURES.get(platform.machine(), platform.machine())
