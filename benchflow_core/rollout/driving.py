@@ -15,7 +15,7 @@ from benchflow_core.rollout.episode import RolloutEpisode
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["agent_time", "drive"]
+__all__ = ["agent_time", "drive", "note_limits"]
 
 
 async def drive(rollout: Rollout) -> None:
@@ -36,10 +36,10 @@ async def drive(rollout: Rollout) -> None:
         rollout.result.flags.append(error.code.replace("_", "-"))
     finally:
         await rollout.disconnect()
-        _note_limits(rollout)
+        note_limits(rollout)
 
 
-def _note_limits(rollout: Rollout) -> None:
+def note_limits(rollout: Rollout) -> None:
     """Whoever ran into a limit of the box is verified as it stands, and the result says so."""
     flags = (f"{name}-limit" for name in rollout.sandbox.info.limits_hit)
     rollout.result.flags += [flag for flag in flags if flag not in rollout.result.flags]

@@ -86,7 +86,6 @@ class Rollout:
         self.user = copy(self.plan.user) if self.config.user is None else self.config.user
         """The task's is each rollout's own: a plan may be several's."""
         self.patience = Patience(self.config.user_timeout)
-        self.agent_seconds_left: float | None = None
         self._record: Record | None = None
         self._provider: SandboxProvider | None = None
         self._sandbox: Sandbox | None = None
@@ -279,6 +278,7 @@ class Rollout:
     async def verify(self) -> Rewards | None:
         """Verify the box as it stands; the verdict goes into the result."""
         await self.disconnect(leave=True)
+        driving.note_limits(self)
         await self.models.revoke()
         async with self.in_phase("verify", "verifier"):
             return await run_verify(self)
