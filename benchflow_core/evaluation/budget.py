@@ -24,20 +24,18 @@ class Spent:
 
 
 def spent_of(result: Mapping[str, Any]) -> Spent:
-    """Of one finished attempt: its agents, and its judges and simulated users."""
+    """Return what one finished attempt used: its agents, its judges and its simulated users together."""
     agent = result.get("agent_result") or {}
-    tokens, cost = agent.get("total_tokens") or 0, agent.get("cost_usd")
-    asked = bool(tokens)
     gateway = (agent.get("usage_details") or {}).get("gateway") or {}
+    used = [(agent.get("total_tokens") or 0, agent.get("cost_usd"))]
     for who in ("judge", "user"):
         usage = gateway.get(who) or {}
-        tokens += (usage.get("input_tokens") or 0) + (usage.get("output_tokens") or 0)
-        cost = _plus(cost, usage.get("cost_usd"))
-    return Spent(tokens, cost or 0.0, int(asked and cost is None))
-
-
-def _plus(a: float | None, b: float | None) -> float | None:
-    return b if a is None else a if b is None else a + b
+        used.append(((usage.get("input_tokens") or 0) + (usage.get("output_tokens") or 0), usage.get("cost_usd")))
+    return Spent(
+        tokens=sum(tokens for tokens, _ in used),
+        cost=sum(cost or 0.0 for _, cost in used),
+        unknown=int(any(tokens and cost is None for tokens, cost in used)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from benchflow_core.errors import (
     InfrastructureError,
     ProviderRateLimited,
 )
-from benchflow_core.evaluation.budget import Budget, Spent
+from benchflow_core.evaluation.budget import Budget, Spent, spent_of
 from benchflow_core.evaluation.config import RetryConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
@@ -127,6 +127,18 @@ async def test_a_refused_key_stops_the_job():
     [
         (Budget(max_tokens=25), {"total_tokens": 10, "cost_usd": None}, "--max-tokens 25"),
         (Budget(max_cost=0.25), {"total_tokens": 10, "cost_usd": 0.1}, "--max-cost 0.25"),
+        (
+            Budget(max_tokens=25),
+            {"usage_details": {"gateway": {"judge": {"input_tokens": 8, "output_tokens": 2}}}},
+            "25",
+        ),
+        (
+            Budget(max_tokens=25),
+            {"usage_details": {"gateway": {"user": {"input_tokens": 9, "output_tokens": 1}}}},
+            "25",
+        ),
+        (Budget(max_cost=0.25), {"usage_details": {"gateway": {"judge": {"cost_usd": 0.1}}}}, "--max-cost 0.25"),
+        (Budget(max_cost=0.25), {"usage_details": {"gateway": {"user": {"cost_usd": 0.1}}}}, "--max-cost 0.25"),
     ],
 )
 async def test_a_budget_starts_nothing_more(budget, usage, said):
@@ -136,6 +148,23 @@ async def test_a_budget_starts_nothing_more(budget, usage, said):
     stage = Stage(attempt, concurrency=1, budget=budget)
     await stage.runner.run(entries(10))
     assert len(stage.finished) == 3 and said in stage.runner.stopping and stage.runner.left == 7
+
+
+@pytest.mark.parametrize(
+    ("agent", "judge", "unknown"),
+    [
+        ((10, 0.1), (5, 0.2), 0),
+        ((10, None), (5, 0.2), 1),
+        ((10, 0.1), (5, None), 1),
+        ((0, None), (5, 0.2), 0),
+    ],
+)
+def test_a_cost_that_one_of_them_cannot_tell_is_unknown(agent, judge, unknown):
+    usage = {"total_tokens": agent[0], "cost_usd": agent[1]}
+    usage["usage_details"] = {"gateway": {"judge": {"input_tokens": judge[0], "cost_usd": judge[1]}}}
+    spent = spent_of({"agent_result": usage})
+    assert (spent.tokens, spent.unknown) == (agent[0] + judge[0], unknown)
+    assert spent.cost == pytest.approx((agent[1] or 0) + (judge[1] or 0))
 
 
 async def test_draining_finishes_what_runs():

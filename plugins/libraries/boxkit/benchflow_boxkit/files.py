@@ -71,7 +71,7 @@ async def hear(channel: Channel, result: Inbound, what: str) -> None:
         raise SandboxLost(f"{what}: the box is gone.") if channel.lost.is_set() else TransferRefused(f"{what} failed.")
     answer = json.loads(told)
     if "error" in answer:
-        raise _refusal(what, wire.revive(answer["error"]))
+        raise _refusal(what, wire.revive(answer["error"]), full_disk_is_ours=True)
 
 
 def batch(records: Iterator[bytes], wanted: int) -> bytes:
@@ -88,7 +88,7 @@ def batch(records: Iterator[bytes], wanted: int) -> bytes:
 async def download(channel: Channel, source: str, target: Path, limits: DownloadLimits) -> None:
     what = f"download of {source}"
     allowed = sending.Limits(limits.max_bytes, limits.max_entries, limits.max_depth)
-    receiver = Receiver(str(target), allowed, Placement(least=0o600))
+    receiver = Receiver(str(target), allowed, Placement(least=0o600), links=False)
     number = channel.number()
     stream = channel.reader(number)
     try:
@@ -102,8 +102,8 @@ async def download(channel: Channel, source: str, target: Path, limits: Download
             raise (
                 SandboxLost(f"{what}: the box is gone.") if channel.lost.is_set() else wire.Refused("it was cut short")
             )
-    except (wire.Refused, OSError, ValueError, TypeError) as error:
-        raise _refusal(what, error) from error
+    except (wire.Refused, OSError) as error:
+        raise _refusal(what, error, full_disk_is_ours=not receiver.sender_failed) from error
     finally:
         stream.drop()
         channel.forget(number)
@@ -115,10 +115,13 @@ def _feed(receiver: Receiver, data: bytes, target: Path) -> None:
     receiver.feed(data)
 
 
-def _refusal(what: str, error: Exception) -> Exception:
-    """What the caller is told: a missing source as itself, a full disk as something to try again."""
+def _refusal(what: str, error: Exception, *, full_disk_is_ours: bool) -> Exception:
+    """Return what the caller is told: a missing source as itself, a full disk of the host as something to try again.
+
+    A box that sends "no space left" instead of a file has not filled the host's disk: that is no failure of the host.
+    """
     if isinstance(error, FileNotFoundError):
         return error
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+    if full_disk_is_ours and isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
         return InfrastructureError(f"{what}: {error.strerror}.")
     return TransferRefused(f"{what}: {error.strerror if isinstance(error, OSError) else error}.")

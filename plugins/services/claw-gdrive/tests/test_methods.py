@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+from datetime import datetime, timedelta
 
 import pytest
 from benchflow_claw_kit.effects import shows
@@ -223,6 +224,22 @@ def test_permissions_are_inherited_and_open_to_anyone(user, other, refused):
     user.drive.permissions().create(fileId=link, body={"type": "anyone", "role": "reader"}).execute()
     assert other.get(link)["name"] == "open.txt" and "open.txt" not in other.find()
     assert user.find("visibility = 'anyoneWithLink'") == ["open.txt"]
+
+
+def test_a_permission_opens_nothing_after_it_expired(user, other, refused):
+    """The world's clock goes on by a second with every change."""
+    made = user.make("soon.txt", b"s")["id"]
+    now = datetime.fromisoformat(user.files.get(fileId=made, fields="createdTime").execute()["createdTime"])
+    reader = user.share(made, other.address)
+    soon = (now + timedelta(seconds=6)).isoformat()
+    body = {"role": "reader", "expirationTime": soon}
+    user.drive.permissions().update(fileId=made, permissionId=reader, body=body).execute()
+    assert other.get(made)["name"] == "soon.txt"
+    for number in range(6):
+        user.make(f"later-{number}.txt", b"")
+    assert refused(other.files.get(fileId=made)) == (404, "notFound")
+    assert refused(other.files.get_media(fileId=made)) == (404, "notFound")
+    assert "soon.txt" not in other.find() and user.get(made)["name"] == "soon.txt"
 
 
 def test_ownership_goes_on(user, other, refused):

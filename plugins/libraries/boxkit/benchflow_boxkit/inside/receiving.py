@@ -29,13 +29,40 @@ class Placement(NamedTuple):
     else may write there: a box does not open the host's folders."""
 
 
-class Receiver:
-    """Fed with the stream as it comes; writes to exactly `target`. Raises what went wrong, here or there."""
+class Entry(NamedTuple):
+    """One row of a transfer, checked. The sender may be an agent's program that writes what it likes."""
 
-    def __init__(self, target: str, limits: Limits | None = None, place: Placement | None = None) -> None:
+    kind: str
+    name: str
+    mode: int
+    size: int
+    extra: Any
+    owner: list[int]
+
+    @classmethod
+    def parse(cls, data: bytes) -> Entry:
+        try:
+            kind, name, mode, size, extra, owner = json.loads(data)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise Refused("a row of the transfer makes no sense") from error
+        numbers = (mode, size, *owner) if isinstance(owner, list) and len(owner) == 2 else (None,)
+        whole = all(type(number) is int and 0 <= number < 1 << 63 for number in numbers)
+        if not (isinstance(kind, str) and isinstance(name, str) and whole):
+            raise Refused("a row of the transfer makes no sense")
+        return cls(kind, name, mode, size, extra, owner)
+
+
+class Receiver:
+    """Write a transfer, fed as it comes, to exactly `target`. Raises what went wrong here or at the sender's end."""
+
+    def __init__(
+        self, target: str, limits: Limits | None = None, place: Placement | None = None, *, links: bool = True
+    ) -> None:
         self.target, self.place, self.budget = target, place or Placement(), Budget(limits or Limits())
+        self.links = links
         self.stack: list[int] = []
         self.done = False
+        self.sender_failed = False
         self._buffer = bytearray()
         self._file = -1
         self._left = 0
@@ -60,7 +87,7 @@ class Receiver:
             self._accept(row)
         del self._buffer[:at]
 
-    def _row(self, at: int) -> tuple[list[Any] | None, int]:
+    def _row(self, at: int) -> tuple[Entry | None, int]:
         if len(self._buffer) - at < LENGTH.size:
             return None, at
         length = LENGTH.unpack_from(self._buffer, at)[0]
@@ -69,25 +96,23 @@ class Receiver:
             raise Refused("a row of the transfer is too long")
         if len(self._buffer) < end:
             return None, at
-        row = json.loads(bytes(self._buffer[at + LENGTH.size : end]))
-        if not isinstance(row, list) or len(row) != 6:
-            raise Refused("a row of the transfer makes no sense")
-        return row, end
+        return Entry.parse(bytes(self._buffer[at + LENGTH.size : end])), end
 
-    def _accept(self, row: list[Any]) -> None:
-        kind, name, mode, size, extra, owner = row
-        if kind == "end":
+    def _accept(self, entry: Entry) -> None:
+        top = entry.kind in ("top", "top-file")
+        if entry.kind == "end":
             self.done = True
-        elif kind == "error":
-            raise revive(extra)
-        elif kind == "up":
+        elif entry.kind == "error":
+            self.sender_failed = True
+            raise revive(entry.extra)
+        elif top == bool(self.stack):
+            raise Refused(f"a row of kind {entry.kind!r} is out of place")
+        elif entry.kind == "up":
             os.close(self.stack.pop())
-        elif kind == "top":
-            self.stack.append(self._open_top(mode, owner))
+        elif entry.kind == "top":
+            self.stack.append(self._open_top(entry.mode, entry.owner))
         else:
-            if kind == "top-file":
-                name = self._open_parent()
-            self._entry(kind, name, mode, size, extra, owner)
+            self._entry(entry._replace(name=self._open_parent()) if top else entry)
 
     def _open_parent(self) -> str:
         if os.path.isdir(self.target) and not os.path.islink(self.target):
@@ -95,26 +120,27 @@ class Receiver:
         self.stack.append(os.open(os.path.dirname(self.target) or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         return os.path.basename(self.target)
 
-    def _entry(self, kind: str, name: str, mode: int, size: int, extra: Any, owner: list[int] | None) -> None:
+    def _entry(self, entry: Entry) -> None:
+        name = entry.name
         self.budget.entry(len(self.stack))
-        if not name or name in (".", "..") or "/" in name or "\0" in name or not self.stack:
+        if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise Refused(f"unsafe name {name!r}")
-        if kind == "dir":
-            self.stack.append(self._folder(name, mode, owner))
-        elif kind == "link":
+        if entry.kind == "dir":
+            self.stack.append(self._folder(name, entry.mode, entry.owner))
+        elif entry.kind == "link" and self.links:
             clear(name, self.stack[-1])
-            os.symlink(str(extra), name, dir_fd=self.stack[-1])
-            if found := self._owner(owner):
+            os.symlink(str(entry.extra), name, dir_fd=self.stack[-1])
+            if found := self._owner(entry.owner):
                 os.chown(name, *found, dir_fd=self.stack[-1], follow_symlinks=False)
-        elif kind in ("file", "top-file"):
-            self.budget.size(int(size))
-            self._file = self._open_file(name, self._mode(mode, folder=False))
-            self._finish(self._file, self._mode(mode, folder=False), owner)
-            self._left = int(size)
+        elif entry.kind in ("file", "top-file"):
+            self.budget.size(entry.size)
+            self._file = self._open_file(name, self._mode(entry.mode, folder=False))
+            self._finish(self._file, self._mode(entry.mode, folder=False), entry.owner)
+            self._left = entry.size
             if not self._left:
                 self._end_file()
         else:
-            raise Refused(f"unknown kind {kind!r}")
+            raise Refused(f"unexpected kind {entry.kind!r}")
 
     def _open_file(self, name: str, mode: int) -> int:
         with contextlib.suppress(FileExistsError):  # mostly there is nothing, and this one call is all it takes
@@ -128,7 +154,7 @@ class Receiver:
             return os.open(name, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=self.stack[-1])
         return os.open(name, _NEW, 0o600, dir_fd=self.stack[-1])
 
-    def _open_top(self, mode: int, owner: list[int] | None) -> int:
+    def _open_top(self, mode: int, owner: list[int]) -> int:
         """The directory `target` itself, made if need be; one that was there keeps its mode and owner."""
         try:
             return os.open(self.target, _FOLDER)
@@ -143,7 +169,7 @@ class Receiver:
         self._finish(fd, self._mode(mode, folder=True), owner)
         return fd
 
-    def _folder(self, name: str, mode: int, owner: list[int] | None) -> int:
+    def _folder(self, name: str, mode: int, owner: list[int]) -> int:
         parent = self.stack[-1]
         try:
             os.mkdir(name, 0o700, dir_fd=parent)
@@ -167,13 +193,13 @@ class Receiver:
         allowed = 0o755 if least else 0o7777 if self.place.uid == -1 else 0o777
         return mode & allowed | least
 
-    def _owner(self, sent: list[int] | None) -> tuple[int, int] | None:
+    def _owner(self, sent: list[int]) -> tuple[int, int] | None:
         uid, gid = self.place.uid, self.place.gid
-        if uid == -1 and sent:
+        if uid == -1:
             uid, gid = sent
         return None if uid is None or gid is None or uid == -1 else (uid, gid)
 
-    def _finish(self, fd: int, mode: int, sent: list[int] | None) -> None:
+    def _finish(self, fd: int, mode: int, sent: list[int]) -> None:
         """Owner and mode, where it has not got them already: to look costs much less than to change."""
         info, owner = os.fstat(fd), self._owner(sent)
         other = owner is not None and owner != (info.st_uid, info.st_gid)

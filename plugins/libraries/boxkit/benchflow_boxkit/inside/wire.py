@@ -74,8 +74,9 @@ def describe(error: BaseException) -> Message:
     return {"refused": str(error)}
 
 
-def revive(data: Message) -> Exception:
-    if "refused" in data:
-        return Refused(str(data["refused"]))
+def revive(data: Any) -> Exception:
+    """Return the other side's error as an exception; what is no error of ours is `Refused`."""
+    if not isinstance(data, dict) or type(data.get("errno")) is not int or "refused" in data:
+        return Refused(str(data.get("refused") if isinstance(data, dict) else data))
     path = data.get("path")
-    return OSError(int(data["errno"]), str(data["text"]), *([str(path)] if path else []))
+    return OSError(data["errno"], str(data.get("text")), *([str(path)] if path else []))
