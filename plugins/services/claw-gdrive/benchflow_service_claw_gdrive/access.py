@@ -24,6 +24,10 @@ __all__ = [
     "show_user",
 ]
 
+_IN_FORCE = """
+SELECT * FROM drive_permissions
+WHERE file = ? AND deleted = 0 AND (expires IS NULL OR expires = 0 OR expires > ?) ORDER BY rowid
+"""
 RANK = {"reader": 1, "commenter": 2, "writer": 3, "fileOrganizer": 4, "organizer": 5, "owner": 6}
 
 
@@ -108,7 +112,7 @@ def permissions_on(store: Store, row: Row) -> list[Row]:
 
 
 def _collect(store: Store, found: dict[str, Row], item: str, source: str | None) -> None:
-    for one in store.all("SELECT * FROM drive_permissions WHERE file = ? AND deleted = 0 ORDER BY rowid", item):
+    for one in store.all(_IN_FORCE, item, store.now_ms()):  # an expired permission is gone, as in the real Drive
         if source is not None and one["role"] == "owner":
             one = {**one, "role": "writer"}
         known = found.get(one["id"])
@@ -125,11 +129,8 @@ def _applies(one: Row, user: str) -> bool:
 
 
 def role_of(store: Store, row: Row, user: str) -> str | None:
-    """The strongest role; expired ones do not count."""
-    now = store.now_ms()
-    roles = [
-        p["role"] for p in permissions_on(store, row) if _applies(p, user) and not (p["expires"] and p["expires"] < now)
-    ]
+    """Return the strongest role that a user has on a file."""
+    roles = [p["role"] for p in permissions_on(store, row) if _applies(p, user)]
     return max(roles, key=RANK.__getitem__, default=None)
 
 
