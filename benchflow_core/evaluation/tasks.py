@@ -52,6 +52,13 @@ class ChosenTasks:
     provenance: Mapping[str, Any] | None = None
     dataset: Mapping[str, str] | None = None
     warnings: tuple[str, ...] = ()
+    folder: Path | None = None
+    """The folder that was named, a task or one of tasks; none for a dataset."""
+
+    @property
+    def is_one_task(self) -> bool:
+        """Whether a task itself was named, not a folder that holds tasks."""
+        return self.paths == (self.folder,)
 
     def stamp(self, config: EvaluationConfig) -> EvaluationConfig:
         """The config with where its tasks came from: every result says so."""
@@ -73,9 +80,10 @@ def choose_tasks(
         if fetched.root.is_file():
             raise ConfigurationError(f"{where} is a file, not a task or a folder of tasks.")
         paths = select_tasks(fetched.root, include, exclude, where)
-        return ChosenTasks(tuple(paths), where, fetched.provenance, warnings=_warnings(fetched))
-    assert choice.tasks_dir is not None
-    return ChosenTasks(tuple(select_tasks(choice.tasks_dir, include, exclude)), str(choice.tasks_dir))
+        return ChosenTasks(tuple(paths), where, fetched.provenance, None, _warnings(fetched), fetched.root)
+    folder = choice.tasks_dir
+    assert folder is not None
+    return ChosenTasks(tuple(select_tasks(folder, include, exclude)), str(folder), folder=folder)
 
 
 def fetch_again(source: Mapping[str, Any] | None, env: Mapping[str, str]) -> Path | None:

@@ -1,4 +1,4 @@
-"""Jobs and rollouts from YAML and from the command line: one way in, and the same words in both."""
+"""Jobs from YAML and from the command line: one way in, and the same words in both."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from benchflow_core.evaluation.older_shape import rewrite_older_shape
 from benchflow_core.evaluation.overrides import apply_options, apply_overrides
 from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, choose_tasks
 from benchflow_core.quick import dataclass
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.world.choice import StateChoice, read_state
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation.job import Evaluation
 
-__all__ = ["JobSpec", "load_job", "load_rollout", "open_job", "read_job"]
+__all__ = ["JobSpec", "load_job", "open_job", "read_job"]
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}|\$([A-Za-z_]\w*)")
 
@@ -68,32 +67,18 @@ def read_job(
 
 
 def open_job(
-    spec: JobSpec, kind: type[Evaluation], warn: Callable[[str], None] | None = None, **more: Any
+    spec: JobSpec,
+    kind: type[Evaluation],
+    warn: Callable[[str], None] | None = None,
+    chosen: ChosenTasks | None = None,
+    **more: Any,
 ) -> Evaluation:
-    """The job, its tasks found and verified."""
-    chosen = spec.tasks(more.get("env"))
+    """Make the job: its tasks are found and verified here unless they are given."""
+    chosen = chosen or spec.tasks(more.get("env"))
     for line in chosen.warnings:
         (warn or (lambda line: None))(line)
     config = chosen.stamp(spec.config)
     return kind(list(chosen.paths), spec.jobs_dir, config, spec.job_name, warn=warn, **more)
-
-
-def load_rollout(path: str | Path) -> RolloutConfig:
-    """One rollout: `concurrency` and the like mean nothing here and are left aside, as the older documents do."""
-    spec = read_job(path)
-    if spec.config.matrix:
-        raise ConfigurationError(f"{path}: a matrix makes a job of several rollouts; this is for one.")
-    if spec.choice.tasks_dir is not None:
-        task, config = spec.choice.tasks_dir, spec.config
-    else:
-        chosen = spec.tasks()
-        if len(chosen.paths) > 1:
-            raise ConfigurationError(f"{path} names {len(chosen.paths)} tasks, and this is for one.")
-        task, config = chosen.paths[0], chosen.stamp(spec.config)
-    name = spec.job_name
-    rollout = config.rollout(task, jobs_dir=spec.jobs_dir, job_name="", rollout_name="", trial=1, attempt=1)
-    rollout.job_name, rollout.rollout_name = name, spec.rollout_name
-    return rollout
 
 
 # --- from values to classes ---------------------------------------------------------------------------------

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from benchflow_core.errors import ConfigurationError
+from benchflow_core.evaluation import Evaluation, EvaluationResult
 from benchflow_core.rollout import Rollout, RolloutConfig, RolloutResult
 
 __all__ = ["Agent", "Environment", "Runtime", "RuntimeConfig", "RuntimeResult", "run"]
@@ -74,6 +75,11 @@ class Runtime:
         return await run(self.rollout_config())
 
 
+@overload
+async def run(subject: Evaluation) -> EvaluationResult: ...
+
+
+@overload
 async def run(
     subject: RolloutConfig | Agent | str,
     env: Environment | None = None,
@@ -82,8 +88,25 @@ async def run(
     task_path: str | Path | None = None,
     model: str | None = None,
     sandbox: str | None = None,
-) -> RolloutResult:
-    """Run one rollout: of a `RolloutConfig`, of an `Agent` in an `Environment`, or of an agent's name on a task."""
+) -> RolloutResult: ...
+
+
+@overload
+async def run(subject: RolloutConfig | Evaluation) -> RolloutResult | EvaluationResult: ...
+
+
+async def run(
+    subject: RolloutConfig | Evaluation | Agent | str,
+    env: Environment | None = None,
+    config: RuntimeConfig | None = None,
+    *,
+    task_path: str | Path | None = None,
+    model: str | None = None,
+    sandbox: str | None = None,
+) -> RolloutResult | EvaluationResult:
+    """Run a `RolloutConfig`, an `Agent` in an `Environment`, an agent's name on a task, or a job (`Evaluation`)."""
+    if isinstance(subject, Evaluation):
+        return await subject.run()
     if isinstance(subject, RolloutConfig):
         return await (await Rollout.create(subject)).run()
     agent = subject if isinstance(subject, Agent) else Agent(subject, model)

@@ -176,24 +176,24 @@ def test_a_task_that_asks_for_host_variables_needs_leave(bench, name, task, resu
 
 def test_config_files_say_where_the_mistake_is(tmp_path):
     from benchflow_core.errors import ConfigurationError
-    from benchflow_core.evaluation.yaml import load_rollout
+    from benchflow_core.evaluation.yaml import load_job
 
     path = tmp_path / "trial.yaml"
     path.write_text("task_dir: x\nagnet: oracle\n")
     with pytest.raises(ConfigurationError, match=r"line 2: unknown field 'agnet', did you mean 'agent'\?"):
-        load_rollout(path)
+        load_job(path)
     path.write_text("task_dir: x\nscenes:\n  - name: a\n    roles:\n      - name: r\n        agnt: x\n")
     with pytest.raises(ConfigurationError, match="line 6: unknown field 'agnt', did you mean 'agent'"):
-        load_rollout(path)
+        load_job(path)
     path.write_text(textwrap.dedent("task_dir: x\ntimeout: soon\n"))
     with pytest.raises(ConfigurationError, match="line 2: 'timeout' must be a number, not 'soon'"):
-        load_rollout(path)
+        load_job(path)
     path.write_text("a: " + "[" * 5000)
     with pytest.raises(ConfigurationError, match="nested too deeply"):
-        load_rollout(path)
+        load_job(path)
     path.write_text("a: [1\nb: 2\n")
     with pytest.raises(ConfigurationError, match="line 2"):
-        load_rollout(path)
+        load_job(path)
 
 
 def test_json_carries_the_error(bench, name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,12 @@ async def test_yaml(name, task, tmp_path):
     assert (await bf.run(trial_config_from_yaml(path))).rewards == {"reward": 1.0}
     done = await Evaluation.from_yaml(path).run()
     assert done.passed == done.total == 1
+
+    for copy in ("a", "b"):
+        shutil.copytree(task, tmp_path / "tasks" / copy)
+    path.write_text(path.read_text().replace(str(task), str(tmp_path / "tasks")))
+    done = await bf.run(trial_config_from_yaml(path))
+    assert (done.passed, done.total) == (2, 2), "a folder is run as `benchflow job` would"
 
 
 async def test_a_live_session_through_a_scene_and_a_new_one_after_it(name, task, tmp_path):

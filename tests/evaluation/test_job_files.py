@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from benchflow.trial_yaml import trial_config_from_yaml
 
-from benchflow_core.errors import ConfigurationError, UsageError
+from benchflow_core.errors import ConfigurationError, TaskError, UsageError
+from benchflow_core.evaluation import Evaluation
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.matrix import Choice
 from benchflow_core.evaluation.model import job_schema
-from benchflow_core.evaluation.yaml import load_rollout, read_job
+from benchflow_core.evaluation.yaml import read_job
+from benchflow_core.rollout import RolloutConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 
@@ -261,14 +265,35 @@ def test_files_in_the_older_shape(read):
         read("datasets:\n  - path: a\n  - path: b\n")
 
 
-def test_a_rollout_of_a_file(tmp_path):
+def test_a_file_that_names_one_task_is_a_rollout(tmp_path):
     path = tmp_path / "trial.yaml"
     path.write_text(f"task_dir: {EXAMPLES / 'hello-file'}\nagent: oracle\nconcurrency: 64\nrollout_name: r\n")
-    config = load_rollout(path)
+    config = trial_config_from_yaml(path)
+    assert isinstance(config, RolloutConfig)
     assert config.task_path == EXAMPLES / "hello-file" and config.rollout_name == "r" and config.job_name is None
-    path.write_text("task_dir: x\nmatrix: {agents: [a, b]}\n")
-    with pytest.raises(ConfigurationError, match="a job of several rollouts"):
-        load_rollout(path)
+    for several in ("matrix: {agents: [a, b]}", "trials: 3", "n_attempts: 2"):
+        path.write_text(f"task_dir: {EXAMPLES / 'hello-file'}\n{several}\n")
+        with pytest.raises(ConfigurationError, match=r"makes several rollouts of the task .*hello-file"):
+            trial_config_from_yaml(path)
+
+
+def test_a_file_that_names_a_folder_of_tasks_is_a_job(tmp_path):
+    tasks = tmp_path / "tasks"
+    for name in ("a", "b"):
+        shutil.copytree(EXAMPLES / "hello-file", tasks / name)
+    path = tmp_path / "trial.yaml"
+    path.write_text(f"task_dir: {tasks}\nagent: oracle\nconcurrency: 64\n")
+    job = trial_config_from_yaml(path)
+    assert isinstance(job, Evaluation)
+    assert [task.name for task in job.tasks()] == ["a", "b"] and job.config.concurrency == 64
+    shutil.rmtree(tasks / "b")
+    assert isinstance(trial_config_from_yaml(path), Evaluation), "a folder is a job however many tasks it holds"
+    shutil.rmtree(tasks / "a")
+    with pytest.raises(TaskError, match="is not a task and holds none"):
+        trial_config_from_yaml(path)
+    tasks.rmdir()
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        trial_config_from_yaml(path)
 
 
 def test_jobs_of_the_same_second_do_not_share_a_folder(tmp_path, monkeypatch):
