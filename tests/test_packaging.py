@@ -84,6 +84,14 @@ def test_the_core_depends_on_little():
     assert {d.split(">")[0] for d in project_of(ROOT)["dependencies"]} <= allowed
 
 
+def test_whoever_writes_toml_depends_on_its_writer():
+    for folder in PROJECTS:
+        module = folder / project_of(folder)["name"].replace("-", "_")
+        writes = any("import tomli_w" in path.read_text() for path in module.rglob("*.py"))
+        declared = any(d.startswith("tomli-w") for d in project_of(folder)["dependencies"])
+        assert writes == declared, folder
+
+
 def test_no_lock_file_and_no_address_of_a_registry():
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert not [f for f in tracked if f.endswith(("uv.lock", "poetry.lock"))]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchflow_core.hookspecs import GROUPS
 
@@ -31,8 +31,8 @@ IN_PACKAGE: Final = (".py", ".typed")
 """Endings of files that go into the import package, as folders do; `test_*.py` go to `tests/`, the rest to the root."""
 
 
-def variables(kind: str, name: str, author: str, core_version: str) -> dict[str, str]:
-    """What a template may refer to."""
+def variables(kind: str, name: str, author: str, core_version: str) -> dict[str, Any]:
+    """Return what a template may refer to: text, and in TOML also a list."""
     dist = f"benchflow-{kind}-{name}"
     return {
         "kind": kind,
@@ -41,8 +41,8 @@ def variables(kind: str, name: str, author: str, core_version: str) -> dict[str,
         "dist": dist,
         "module": dist.replace("-", "_"),
         "class_name": "".join(part.capitalize() for part in name.split("-")),
-        "author": json.dumps(author, ensure_ascii=False),  # a JSON string is a TOML string
-        "test_requires": json.dumps(["benchflow-core[testing]", *NEEDED_BY_TESTS.get(kind, ())]),
+        "author": author,
+        "test_requires": ["benchflow-core[testing]", *NEEDED_BY_TESTS.get(kind, ())],
         "core_range": core_range(core_version),
         "about": (TEMPLATES / kind / "about.md").read_text(encoding="utf-8").strip(),
     }
@@ -54,18 +54,18 @@ def core_range(version: str) -> str:
     return f">={version},<{major}.{int(minor) + 1}"
 
 
-def render(kind: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Relative path to content of every file of the new package."""
+def render(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return relative path to content of every file of the new package."""
     found = {}
     for folder in (TEMPLATES / "common", TEMPLATES / kind):
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.name != "about.md" and "__pycache__" not in path.parts:
                 text = path.read_text(encoding="utf-8")
-                found[_destination(path.relative_to(folder), values)] = _fill(_fill(text, values), values)
+                found[_destination(path.relative_to(folder), values)] = _fill_file(path, text, values)
     return found
 
 
-def _destination(path: Path, values: Mapping[str, str]) -> str:
+def _destination(path: Path, values: Mapping[str, Any]) -> str:
     if path.name == "gitignore":
         return ".gitignore"
     if path.name.startswith("test_"):
@@ -74,5 +74,25 @@ def _destination(path: Path, values: Mapping[str, str]) -> str:
     return f"{values['module']}/{path}".replace("__name__", values["name"]) if inside else str(path)
 
 
-def _fill(text: str, values: Mapping[str, str]) -> str:
+def _fill_file(path: Path, text: str, values: Mapping[str, Any]) -> str:
+    import tomli_w
+
+    if path.suffix == ".toml":
+        return tomli_w.dumps(_fill_data(tomllib.loads(text), values))
+    return _fill(_fill(text, values), values)  # what a value brings may have holes of its own
+
+
+def _fill_data(data: Any, values: Mapping[str, Any]) -> Any:
+    """Fill the strings and keys of TOML. A string that is nothing but a hole becomes the value, whatever its type."""
+    if isinstance(data, dict):
+        return {_fill(key, values): _fill_data(value, values) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_fill_data(value, values) for value in data]
+    if isinstance(data, str):
+        hole = _HOLE.fullmatch(data)
+        return values[hole[1]] if hole else _fill(data, values)
+    return data
+
+
+def _fill(text: str, values: Mapping[str, Any]) -> str:
     return _HOLE.sub(lambda hole: values[hole[1]], text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from benchflow_core.contracts import (
     NODE,
@@ -63,35 +64,28 @@ def prepare(context: AgentContext) -> Launch:
 
 
 def _config(context: AgentContext) -> str:
-    import json
+    import tomli_w
 
     endpoint = context.endpoint
-    top: dict[str, object] = {"check_for_update_on_startup": False, "cli_auth_credentials_store": "file"}
+    config: dict[str, Any] = {"check_for_update_on_startup": False, "cli_auth_credentials_store": "file"}
     model = endpoint.model if endpoint else (context.model or "").rpartition("/")[2]
     if model:
-        top["model"] = model
+        config["model"] = model
     if context.effort:
-        top["model_reasoning_effort"] = context.effort
+        config["model_reasoning_effort"] = context.effort
     if not context.web_tools:
-        top["web_search"] = "disabled"
-    tables: dict[str, dict[str, object]] = {
-        "analytics": {"enabled": False},
-        "otel": {"exporter": "none"},
-        "history": {"persistence": "none"},
-    }
-    tables |= {f"mcp_servers.{json.dumps(server.name)}": _server(server) for server in context.mcp_servers}
+        config["web_search"] = "disabled"
+    config |= {"analytics": {"enabled": False}, "otel": {"exporter": "none"}, "history": {"persistence": "none"}}
+    if context.mcp_servers:
+        config["mcp_servers"] = {server.name: _server(server) for server in context.mcp_servers}
     if endpoint is not None:
-        top["model_provider"] = _PROVIDER
-        tables[f"model_providers.{_PROVIDER}"] = {
-            "name": "BenchFlow",
-            "base_url": f"{endpoint.base_url}/v1",
-            "env_key": "OPENAI_API_KEY",
-            "wire_api": "responses",
-        }
-    return "\n".join([_lines(top), *(f"[{name}]\n{_lines(table)}" for name, table in tables.items())])
+        config["model_provider"] = _PROVIDER
+        own = {"name": "BenchFlow", "base_url": f"{endpoint.base_url}/v1", "env_key": "OPENAI_API_KEY"}
+        config["model_providers"] = {_PROVIDER: {**own, "wire_api": "responses"}}
+    return tomli_w.dumps(config)
 
 
-def _server(server: McpServer) -> dict[str, object]:
+def _server(server: McpServer) -> dict[str, Any]:
     """Over ACP it would be given ten seconds to start, and then the model would be asked without its tools."""
     if server.transport == "sse":
         from benchflow_core.errors import CapabilityMissing
@@ -101,23 +95,10 @@ def _server(server: McpServer) -> dict[str, object]:
             remedy="Choose another agent or another transport.",
         )
     if server.transport == "stdio":
-        reached: dict[str, object] = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
+        reached: dict[str, Any] = {"command": server.command, "args": list(server.args), "env": dict(server.env)}
     else:
         reached = {"url": server.url, "http_headers": dict(server.headers)}
     return {**reached, "required": True, "startup_timeout_sec": 120, "tool_timeout_sec": 600}
-
-
-def _lines(table: dict[str, object]) -> str:
-    return "".join(f"{key} = {_value(value)}\n" for key, value in table.items())
-
-
-def _value(value: object) -> str:
-    """Strings, numbers and lists look the same in TOML and in JSON."""
-    import json
-
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_value(item)}" for key, item in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def purpose(exchange: Exchange) -> str:

@@ -18,11 +18,11 @@ def settings(**more: Any) -> dict[str, Any]:
 
 
 def test_servers_are_required_and_given_time_to_start() -> None:
-    near = McpServer("near by.1", "stdio", command="run", args=('a "b" \\', "😀"), env={"A": "x=\n", "b.c": ""})
+    near = McpServer("near by.1", "stdio", command="run", args=('a "b" \\', "😀"), env={"A": "x=\n\x7f", "b.c": ""})
     far = McpServer("far", "http", url="http://127.0.0.1:1/mcp", headers={"X-Key": "k"})
     found = settings(mcp_servers=(near, far))["mcp_servers"]
     assert (
-        found["near by.1"] | {"command": "run", "args": ['a "b" \\', "😀"], "env": {"A": "x=\n", "b.c": ""}}
+        found["near by.1"] | {"command": "run", "args": ['a "b" \\', "😀"], "env": {"A": "x=\n\x7f", "b.c": ""}}
         == found["near by.1"]
     )
     assert found["far"] | {"url": "http://127.0.0.1:1/mcp", "http_headers": {"X-Key": "k"}} == found["far"]
