@@ -82,6 +82,8 @@ class AdapterSpec:
     rank: int = 50
     """Where two formats match one folder, the lower wins."""
     scaffold: Callable[[ScaffoldRequest], Scaffold] | None = None
-    """For `bench tasks init --format NAME`; the lowest rank that has one is the default format."""
+    """For `bench tasks init --format NAME`."""
+    scaffold_rank: int = 50
+    """Among the formats with a `scaffold`, the lowest is what `bench tasks init` writes where no format is named."""
     migrate: Callable[[Path], Migration] | None = None
     """For `bench tasks migrate --to NAME`: raises `TaskError` for a folder it cannot turn into this format."""

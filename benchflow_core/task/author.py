@@ -27,7 +27,9 @@ def init_task(
     target = parent / name
     if target.exists() or target.is_symlink():
         raise ConfigurationError(f"{target} exists already.", remedy="Choose another name, or remove it.")
-    scaffold: Scaffold = _writer("scaffold", format).spec.scaffold(ScaffoldRequest(name, solution, pytest))
+    scaffold: Scaffold = _writer("scaffold", format, order="scaffold_rank").spec.scaffold(
+        ScaffoldRequest(name, solution, pytest)
+    )
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=parent) as staging:
@@ -61,10 +63,10 @@ def migrate_task(
     return target.name, migration
 
 
-def _writer(ability: str, name: str | None, besides: str | None = None) -> Loaded:
-    """The adapter that was named, or the best-ranked that can."""
+def _writer(ability: str, name: str | None, besides: str | None = None, order: str = "rank") -> Loaded:
+    """Return the adapter that was named, or the first in `order` of those that have the ability."""
     able = [a for a in registry().all("adapter") if getattr(a.spec, ability) is not None]
-    able.sort(key=lambda adapter: (adapter.spec.rank, adapter.name))
+    able.sort(key=lambda adapter: (getattr(adapter.spec, order), adapter.name))
     if name is not None:
         chosen = registry().get("adapter", name)
         if getattr(chosen.spec, ability) is None:

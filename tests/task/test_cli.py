@@ -7,10 +7,17 @@ import re
 from pathlib import Path
 
 
+def files_of(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
 def test_init_check_list_digest(run_bench, tmp_path: Path) -> None:
     made = run_bench("tasks", "init", "one")
     assert made.returncode == 0 and made.stdout.startswith("Made tasks/one:")
-    assert run_bench("tasks", "init", "two", "--format", "harbor", "--no-pytest", "--no-solution").returncode == 0
+    documented = {"task.toml", "instruction.md", "environment/Dockerfile", "tests/test.sh", "solution/solve.sh"}
+    assert files_of(tmp_path / "tasks/one") == documented | {"tests/test_outputs.py"}
+    assert run_bench("tasks", "init", "two", "--format", "task-md", "--no-pytest", "--no-solution").returncode == 0
+    assert files_of(tmp_path / "tasks/two") == {"task.md", "environment/Dockerfile", "verifier/test.sh"}
     assert run_bench("tasks", "init", "one").stderr.startswith("error: tasks/one exists already.")
 
     checked = run_bench("tasks", "check", "tasks")

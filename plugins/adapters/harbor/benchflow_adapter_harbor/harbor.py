@@ -43,5 +43,6 @@ def benchflow_adapter() -> AdapterSpec:
         load=load,
         lint=lint,
         scaffold=scaffold,
+        scaffold_rank=10,
         rank=50,
     )
