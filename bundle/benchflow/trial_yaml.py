@@ -15,7 +15,7 @@ __all__ = ["rollout_config_from_yaml", "trial_config_from_yaml"]
 def rollout_config_from_yaml(path: str | Path) -> RolloutConfig | Evaluation:
     """Read a YAML config. A task gives the config of one rollout; a folder of tasks or a dataset gives a job.
 
-    `bf.run()` takes both. What schedules a job, such as `concurrency`, has no meaning for one rollout and is left aside,
+    `bf.run()` takes both. What schedules a job, such as `concurrency`, means nothing for one rollout and is left aside,
     as the older documents do. Blocking where tasks have to be fetched.
     """
     spec = load_job(path)
