@@ -14,15 +14,13 @@ from benchflow_gateway_relay.admission import ClientGone, Refused, admit, offere
 from benchflow_gateway_relay.keys import Key, KeyRing, Opened
 from benchflow_gateway_relay.paths import Route, find_route, model_list, wire_of_path
 from benchflow_gateway_relay.recording import CLIENT_CLOSED, Recording
+from benchflow_gateway_relay.redaction import KeyFilter
 from benchflow_gateway_relay.replaying import send_recorded
 from benchflow_gateway_relay.sending import error, reason, send_stream, send_whole
 from benchflow_gateway_relay.sse import UsageEventFilter
-from benchflow_gateway_relay.upstream import Upstream, headers_back
+from benchflow_gateway_relay.upstream import BROKEN, Upstream, headers_back
 
 __all__ = ["Passage", "with_stream_usage"]
-
-_REDACTED = b"[redacted]"
-_SHORTEST = 8
 
 
 class Passage:
@@ -83,24 +81,25 @@ class Passage:
         assert wire is not None
         try:
             upstream, added = await self._ask(request, record, opened)
-        except (aiohttp.ClientError, TimeoutError, OSError) as broken:
+        except BROKEN as broken:
             late = isinstance(broken, TimeoutError) and not isinstance(broken, aiohttp.ConnectionTimeoutError)
             status = 504 if late else 502
             record.failed("provider_error" if late else "unreachable", reason(broken), status)
             return error(wire, status, f"the provider cannot be reached: {reason(broken)}")
         async with upstream:
             content_type = upstream.headers.get("content-type", "")
-            record.answered(upstream.status, content_type, upstream.headers.get("content-encoding", ""))
+            record.answered(upstream.status, content_type)
             if (instead := await self._instead(record, upstream)) is not None:
                 return instead
-            secret, headers = opened.credential.encode(), headers_back(upstream.headers)
+            hidden = KeyFilter(opened.credential)
+            headers = headers_back(upstream.headers, hidden)
             if upstream.status == 200 and (record.streamed or content_type.startswith("text/event-stream")):
-                without = UsageEventFilter() if added and not record.encoding else None
-                chunks = _chunks(upstream, secret)
+                without = UsageEventFilter() if added else None
+                chunks = _chunks(upstream, hidden)
                 return await send_stream(request, record, upstream.status, headers, chunks, without)
             try:
-                body = _without_secret(await upstream.read(), secret)
-            except (aiohttp.ClientError, TimeoutError, OSError) as broken:
+                body = hidden.whole(await upstream.read())
+            except BROKEN as broken:
                 said = f"the provider's answer broke off: {reason(broken)}"
                 record.failed("stream_cut", said, 502)
                 return error(wire, 502, said)
@@ -150,14 +149,18 @@ def with_stream_usage(record: Recording) -> bytes | None:
     return None
 
 
-async def _chunks(upstream: aiohttp.ClientResponse, secret: bytes) -> AsyncIterator[bytes]:
-    async for chunk in upstream.content.iter_any():
-        yield _without_secret(chunk, secret)
-
-
-def _without_secret(chunk: bytes, secret: bytes) -> bytes:
-    """A server that echoes what it was sent must not tell the box the provider's key. A word is no secret: `EMPTY`."""
-    return chunk.replace(secret, _REDACTED) if len(secret) >= _SHORTEST and secret in chunk else chunk
+async def _chunks(upstream: aiohttp.ClientResponse, hidden: KeyFilter) -> AsyncIterator[bytes]:
+    """Yield the stream without the key; what was held back goes out before the end, or before the error."""
+    try:
+        async for chunk in upstream.content.iter_any():
+            if passed := hidden.feed(chunk):
+                yield passed
+    except BROKEN:
+        if rest := hidden.rest():
+            yield rest
+        raise
+    if rest := hidden.rest():
+        yield rest
 
 
 def _models(key: Key, route: Route) -> web.StreamResponse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -50,7 +49,6 @@ class Recording:
         self.target: ModelTarget | None = None
         self.status = CLIENT_CLOSED
         self.content_type = ""
-        self.encoding = ""
         self.secondhand = False
         """The answer was put together between the provider and us: the model it names is the one that was asked for,
         a count of nothing at all is one that was lost on the way, and a cost is from somebody's price list."""
@@ -65,9 +63,9 @@ class Recording:
         self._size = 0
         self._failure: tuple[str, str] | None = None
 
-    def answered(self, status: int, content_type: str, encoding: str) -> None:
+    def answered(self, status: int, content_type: str) -> None:
         """The provider's headers are here."""
-        self.status, self.content_type, self.encoding = status, content_type, encoding
+        self.status, self.content_type = status, content_type
 
     def keep(self, chunk: bytes) -> None:
         self._size += len(chunk)
@@ -126,13 +124,13 @@ class Recording:
     def _as_sent(self) -> str:
         if self._size > _KEPT:
             return ""
-        return _decoded(b"".join(self._chunks), self.encoding).decode("utf-8", "replace")
+        return b"".join(self._chunks).decode("utf-8", "replace")
 
     def _reply(self) -> Reply:
         assert self.route.wire is not None
         if self._size > _KEPT or not self._chunks:
             return Reply(None, Usage(), None, False)
-        raw = _decoded(b"".join(self._chunks), self.encoding)
+        raw = b"".join(self._chunks)
         return read_reply(self.route.wire, raw, events=self.content_type.startswith("text/event-stream"))
 
     def _judge(self, reply: Reply) -> tuple[str, str] | None:
@@ -163,12 +161,3 @@ class Recording:
         if reply.usage.cost_usd is None or self.secondhand:
             return replace(reply.usage, cost_usd=cost_of(reply.usage, self.target.prices))
         return reply.usage
-
-
-def _decoded(raw: bytes, encoding: str) -> bytes:
-    if encoding not in ("gzip", "deflate"):
-        return raw
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(raw, _KEPT)
-    except zlib.error:
-        return raw

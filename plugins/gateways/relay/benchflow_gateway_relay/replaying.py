@@ -20,7 +20,7 @@ async def send_recorded(
 ) -> web.StreamResponse:
     """The recorded bytes. An answer that broke off then breaks off now."""
     record.replayed, record.recorded = found.match, found.usage
-    record.answered(found.status, found.content_type, "")
+    record.answered(found.status, found.content_type)
     headers = {"content-type": found.content_type}
     if not found.cut and not found.content_type.startswith("text/event-stream"):
         return await send_whole(request, record, found.status, headers, found.answer)

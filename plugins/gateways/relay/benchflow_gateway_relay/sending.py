@@ -12,6 +12,7 @@ from benchflow_gateway_relay import failures
 from benchflow_gateway_relay.admission import ClientGone
 from benchflow_gateway_relay.recording import Recording
 from benchflow_gateway_relay.sse import UsageEventFilter
+from benchflow_gateway_relay.upstream import BROKEN
 
 __all__ = ["error", "reason", "send_stream", "send_whole"]
 
@@ -34,7 +35,7 @@ async def send_stream(
             passed = without.feed(chunk) if without else chunk
             if passed:
                 await _write(response, passed)
-    except (aiohttp.ClientError, TimeoutError, OSError) as broken:
+    except BROKEN as broken:
         record.failed("stream_cut", f"the provider's stream broke off: {reason(broken)}")
         if without and (rest := without.rest()):
             await _write(response, rest)

@@ -15,9 +15,12 @@ from yarl import URL
 from benchflow_core.contracts import ModelTarget
 from benchflow_gateway_relay.keys import Opened
 from benchflow_gateway_relay.paths import Route, upstream_url
+from benchflow_gateway_relay.redaction import KeyFilter
 
-__all__ = ["Upstream", "credential_of", "headers_back"]
+__all__ = ["BROKEN", "Upstream", "credential_of", "headers_back"]
 
+BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
+"""What a request to a provider fails with."""
 _FORWARDED = ("accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "user-agent")
 """Of the client's headers. Others could name another account, project or host."""
 _QUERY = ("alt", "$alt", "beta", "api-version")
@@ -41,7 +44,6 @@ class Upstream:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0),
             cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=30.0, sock_read=1800.0),
             read_bufsize=256 * 1024,
@@ -77,7 +79,8 @@ class Upstream:
 
 def _headers_out(headers: Mapping[str, str], target: ModelTarget, credential: str) -> dict[str, str]:
     out = {name: headers[name] for name in _FORWARDED if name in headers}
-    # Uncompressed: events are not held back by a compressor, and the copy can be read.
+    # Uncompressed: a compressor would hold events back. What is compressed nevertheless is unpacked here, or the key
+    # could pass in it unseen.
     out |= {"content-type": "application/json", "accept-encoding": "identity"}
     if not credential:
         return out
@@ -88,13 +91,13 @@ def _headers_out(headers: Mapping[str, str], target: ModelTarget, credential: st
     return out
 
 
-def headers_back(headers: CIMultiDictProxy[str]) -> dict[str, str]:
-    """Of the provider's headers, those that mean something to a client."""
+def headers_back(headers: CIMultiDictProxy[str], hidden: KeyFilter) -> dict[str, str]:
+    """Return the provider's headers that mean something to a client, without the key."""
     named = {name.lower(): value for name, value in headers.items()}
     return {
-        name: value
+        name: hidden.whole(value.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
         for name, value in named.items()
-        if name in _RETURNED or name == "content-encoding" or name.startswith(_RETURNED_PREFIXES)
+        if name in _RETURNED or name.startswith(_RETURNED_PREFIXES)
     }
 
 

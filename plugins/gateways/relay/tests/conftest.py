@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from aiohttp import web
 from benchflow_gateway_relay.relay import Relay
 from benchflow_testing import LocalModel
 
@@ -53,6 +54,23 @@ class Words:
         return {**sent, **({"tools": offered if tools is True else tools} if tools else {}), **more}
 
 
+class Serving:
+    """A provider with one handler, while the context is open."""
+
+    def __init__(self, handler: Any) -> None:
+        self._handler = handler
+
+    async def __aenter__(self) -> str:
+        self._runner = web.ServerRunner(web.Server(self._handler), shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+
 @dataclass
 class Bench:
     """What a test holds."""
@@ -61,6 +79,7 @@ class Bench:
     model: LocalModel
     http: aiohttp.ClientSession
     words: Words
+    serving: type[Serving] = Serving
 
     def target(self, wire: Wire, **values: Any) -> ModelTarget:
         version = "/v1" if wire in ("chat", "responses") else ""

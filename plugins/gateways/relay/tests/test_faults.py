@@ -83,7 +83,7 @@ async def test_a_stream_that_ends_without_its_end_is_cut_as_well(bench: Any) -> 
             body=b'data: {"choices":[{"delta":{"content":"half"}}]}\n\n', content_type="text/event-stream"
         )
 
-    async with Server(polite) as base:
+    async with bench.serving(polite) as base:
         key = await bench.key("chat", target={"base_url": base})
         status, raw, _ = await bench.ask(key, "chat", "hello", stream=True)
         assert status == 200 and b"half" in raw
@@ -115,7 +115,7 @@ async def test_an_error_inside_a_stream_counts(bench: Any, wire: Any) -> None:
     async def failing(request: web.BaseRequest) -> web.StreamResponse:
         return web.Response(body=ERROR_EVENTS[wire], content_type="text/event-stream")
 
-    async with Server(failing) as base:
+    async with bench.serving(failing) as base:
         key = await bench.key(wire, target={"base_url": base})
         status, raw, _ = await bench.ask(key, wire, "hello", stream=True)
         assert status == 200 and raw == ERROR_EVENTS[wire]
@@ -125,7 +125,7 @@ async def test_an_error_inside_a_stream_counts(bench: Any, wire: Any) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_nobody_there_is_said_in_the_wires_shape(bench: Any, wire: Any) -> None:
-    async with Server(lambda request: None) as base:
+    async with bench.serving(lambda request: None) as base:
         pass
     key = await bench.key(wire, target={"base_url": base})
     status, raw, _ = await bench.ask(key, wire, "hello")
@@ -142,7 +142,7 @@ async def test_a_redirect_is_not_followed_with_the_key(bench: Any) -> None:
         followed.append(request.path)
         return web.Response(status=307, headers={"location": f"{bench.model.base_url}/v1/chat/completions"})
 
-    async with Server(elsewhere) as base:
+    async with bench.serving(elsewhere) as base:
         key = await bench.key("chat", target={"base_url": base})
         status, raw, _ = await bench.ask(key, "chat", "hello")
     assert status == 502 and b"redirect" in raw
@@ -156,7 +156,7 @@ async def test_a_provider_that_echoes_the_key_does_not_tell_it(bench: Any) -> No
         said = json.dumps({"error": {"message": f"bad key {request.headers['authorization']}"}})
         return web.Response(status=401, text=said, content_type="application/json", headers={"x-key": "k"})
 
-    async with Server(echo) as base:
+    async with bench.serving(echo) as base:
         key = await bench.key("chat", target={"base_url": base})
         status, raw, headers = await bench.ask(key, "chat", "hello")
     assert status == 401 and b"bad key Bearer [redacted]" in raw and "x-key" not in headers
@@ -197,7 +197,7 @@ async def test_a_client_that_leaves_after_the_last_word_had_its_answer(bench: An
         await asyncio.sleep(30)
         return response
 
-    async with Server(lingering) as base:
+    async with bench.serving(lingering) as base:
         key = await bench.key("messages", target={"base_url": base})
         url = bench.url(key, bench.words.path("messages"))
         body = bench.words.body("messages", "hello", stream=True)
@@ -233,7 +233,7 @@ async def test_the_users_proxy_is_taken_but_not_for_this_host(bench: Any, open_r
         asked.append((request.headers["host"], request.path))
         return web.json_response({"choices": [{"message": {"content": "by proxy"}, "finish_reason": "stop"}]})
 
-    async with Server(proxy) as address:
+    async with bench.serving(proxy) as address:
         relay = open_relay(HTTP_PROXY=address, NO_PROXY="inside.example")
         bench.relay, before = relay, bench.relay
         try:
@@ -247,20 +247,3 @@ async def test_the_users_proxy_is_taken_but_not_for_this_host(bench: Any, open_r
             await relay.close()
             bench.relay = before
     assert asked == [("model.example", "/v1/chat/completions"), ("inside.example.invalid", "/v1/chat/completions")]
-
-
-class Server:
-    """A small server with one handler."""
-
-    def __init__(self, handler: Any) -> None:
-        self._handler = handler
-
-    async def __aenter__(self) -> str:
-        self._runner = web.ServerRunner(web.Server(self._handler), shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()

@@ -15,6 +15,7 @@ from benchflow_gateway_relay.keys import KeyRing, Opened
 from benchflow_gateway_relay.passing import Passage, with_stream_usage
 from benchflow_gateway_relay.paths import Route
 from benchflow_gateway_relay.recording import Recording
+from benchflow_gateway_relay.redaction import KeyFilter
 from benchflow_gateway_relay.sending import error
 from benchflow_gateway_relay.upstream import Upstream
 
@@ -121,7 +122,8 @@ class Front(Passage):
         if opened.target.wire == record.route.wire and opened.target.auth in ("key", "bearer"):
             response, _ = await Passage._ask(self, request, record, opened)
             async with response:
-                return web.Response(status=response.status, body=await response.read(), content_type="application/json")
+                body = KeyFilter(opened.credential).whole(await response.read())
+                return web.Response(status=response.status, body=body, content_type="application/json")
         assert record.route.wire is not None
         return error(record.route.wire, 404, "this provider does not count tokens beforehand")
 
