@@ -19,7 +19,48 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+DURATIONS = Path(__file__).parent / "durations.json"
 FAKES = Path(__file__).parent / "data" / "dists"
+
+
+def _unit(nodeid: str) -> str:
+    """Return what one worker runs in one piece: the group that xdist appends to a test's id, else the test's file."""
+    path, _, test = nodeid.partition("::")
+    return test.rpartition("@")[2] if "@" in test else path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start what takes longest first: a long group that starts last would keep one worker busy alone at the end."""
+    known = json.loads(DURATIONS.read_text(encoding="utf-8"))
+
+    def seconds(item: pytest.Item) -> float:
+        group = item.get_closest_marker("xdist_group")
+        name = (group.args[0] if group.args else group.kwargs["name"]) if group else item.nodeid.partition("::")[0]
+        return float(known.get(name, 0))
+
+    items.sort(key=seconds, reverse=True)
+
+
+class DurationsOfUnits:
+    """Add up how long each group and each file took; `BENCHFLOW_WRITE_DURATIONS=1` keeps it for the next runs."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        unit = _unit(report.nodeid)
+        self.seconds[unit] = self.seconds.get(unit, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        known = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
+        longest = {**known, **{unit: round(seconds) for unit, seconds in self.seconds.items()}}
+        kept = {unit: longest[unit] for unit in sorted(longest) if longest[unit] >= 5}
+        DURATIONS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("BENCHFLOW_WRITE_DURATIONS") and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(DurationsOfUnits())
 
 
 @pytest.fixture(scope="session")
