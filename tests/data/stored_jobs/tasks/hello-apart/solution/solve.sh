@@ -1,0 +1,3 @@
+#!/bin/sh
+set -e
+echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt
