@@ -75,7 +75,7 @@ task_options = options(
     click.option("--source-path", metavar="PATH", help="The task or the folder of tasks in it."),
     click.option("--source-ref", metavar="REF", help="Branch, tag or commit; without it the default branch as it is."),
     click.option(
-        "--source-env", metavar="PROVIDER/NAME", help="Tasks of a hosted environment, where a source serves it."
+        "--source-env", metavar="ADDRESS", help="Tasks of an environment: PROVIDER/NAME or whatever a source serves."
     ),
     click.option("--source-env-version", metavar="V", help="Its version."),
     click.option("-d", "--dataset", metavar="NAME@VERSION", help="A version of a dataset, verified by its digests."),

@@ -126,6 +126,10 @@ class DriverSpec:
     `params["steps"]` are the turns of the config (`role`, `prompt`), as `drive` gets them."""
     needs: frozenset[str] = frozenset()
     """Capabilities the sandbox must declare."""
+    finish: Callable[[Episode, Mapping[str, Any]], Awaitable[None]] | None = None
+    """Called with the same episode after `drive`, also where the agent failed or used up its time, within the time of
+    the task's verifier. The box is as the agent left it, and what was served is still there. Not called for a rollout
+    that is cancelled or lost."""
     default: bool = False
     """The driver of a rollout that names none. At most one installed."""
     check: CheckFn = no_checks

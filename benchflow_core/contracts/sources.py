@@ -18,6 +18,7 @@ class SourceRequest:
     """What to fetch."""
 
     uri: str
+    """As the user wrote it: `--source-repo REPO` as it is, `--source-env ADDRESS` as `env:ADDRESS`."""
     path: str | None = None
     ref: str | None = None
     cache_dir: Path = Path(".cache")
@@ -29,6 +30,7 @@ class Fetched:
     """An immutable local copy and where it came from."""
 
     root: Path
+    """A task folder, or a folder of several: each is read by the adapter that knows its format."""
     provenance: Mapping[str, Any]
     """At least `type`, `uri`, `requested_ref`, `resolved_sha`, `path`."""
 

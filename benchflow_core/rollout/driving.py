@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.drive.users import play_user
-from benchflow_core.errors import AgentError, AgentTimeout
+from benchflow_core.errors import AgentError, AgentTimeout, VerifierTimeout
 from benchflow_core.rollout import access, prepare
 from benchflow_core.rollout.credit import stood_still, time_credit
 from benchflow_core.rollout.deadline import deadline
@@ -19,7 +19,15 @@ __all__ = ["agent_time", "drive", "note_limits"]
 
 
 async def drive(rollout: Rollout) -> None:
-    """An agent's own failure is recorded; what it left is verified as it stands."""
+    """Let the driver play; an agent's own failure is recorded, and what it left is verified as it stands."""
+    async with AsyncExitStack() as stack:
+        episode = RolloutEpisode(rollout, stack)
+        await _play(rollout, episode)
+        if rollout.user is None:
+            await _finish(rollout, episode)
+
+
+async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
     try:
         async with (
             rollout.in_phase("execute", "agent_execution"),
@@ -27,7 +35,7 @@ async def drive(rollout: Rollout) -> None:
             access.granted(rollout),
             rollout.worlds.guard(),
         ):
-            await _prompt_by_plan(rollout)
+            await _prompt_by_plan(rollout, episode)
         await rollout.disconnect(leave=True)
     except AgentError as error:
         if (still := stood_still(rollout)) is not None:
@@ -37,6 +45,15 @@ async def drive(rollout: Rollout) -> None:
     finally:
         await rollout.disconnect()
         note_limits(rollout)
+
+
+async def _finish(rollout: Rollout, episode: RolloutEpisode) -> None:
+    """What the driver does after the agent's time, within the verifier's."""
+    spec, limit = rollout.plan.driver.spec, rollout.settings().timeout
+    if spec.finish is None:
+        return
+    async with deadline(limit, lambda: VerifierTimeout(f"the driver did not finish within {limit:g} s.")):
+        await spec.finish(episode, _params(rollout))
 
 
 def note_limits(rollout: Rollout) -> None:
@@ -56,12 +73,14 @@ def agent_time(rollout: Rollout) -> AbstractAsyncContextManager[None]:
     return deadline(limit, late, time_credit(rollout))
 
 
-async def _prompt_by_plan(rollout: Rollout) -> None:
+async def _prompt_by_plan(rollout: Rollout, episode: RolloutEpisode) -> None:
     plan, config = rollout.plan, rollout.config
-    async with AsyncExitStack() as stack:
-        episode = RolloutEpisode(rollout, stack)
-        if rollout.user is None:
-            await plan.driver.spec.drive(episode, {"steps": plan.steps, **plan.driver_params})
-            return
-        solution = await episode.solution() if config.oracle_access else None
-        await play_user(episode, rollout.user, rollout.patience, max_rounds=config.max_user_rounds, solution=solution)
+    if rollout.user is None:
+        await plan.driver.spec.drive(episode, _params(rollout))
+        return
+    solution = await episode.solution() if config.oracle_access else None
+    await play_user(episode, rollout.user, rollout.patience, max_rounds=config.max_user_rounds, solution=solution)
+
+
+def _params(rollout: Rollout) -> dict[str, Any]:
+    return {"steps": rollout.plan.steps, **rollout.plan.driver_params}

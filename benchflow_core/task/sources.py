@@ -27,10 +27,12 @@ def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, c
     return fetched
 
 
-def refuse_unserved(uri: str, what: str, package: str) -> None:
-    """A kind of address that only a package of its own can serve."""
+def refuse_unserved(uri: str, what: str, package: str = "") -> None:
+    """Raise `ConfigurationError` where no installed source serves `uri`; `package` is the one that would."""
     if _find(uri) is None:
-        raise ConfigurationError(f"no installed source serves {what}.", remedy=f"Try: pip install {package}")
+        raise ConfigurationError(
+            f"no installed source serves {what}.", remedy=f"Try: pip install {package}" if package else _installed()
+        )
 
 
 def _find(uri: str) -> Loaded | None:
@@ -50,8 +52,9 @@ def _sources() -> list[Loaded]:
 def _source_of(uri: str) -> Loaded:
     if (found := _find(uri)) is not None:
         return found
+    raise ConfigurationError(f"no installed source serves '{uri}'.", remedy=_installed())
+
+
+def _installed() -> str:
     have = "; ".join(f"{source.name}: {source.spec.summary}" for source in _sources())
-    raise ConfigurationError(
-        f"no installed source serves '{uri}'.",
-        remedy=f"Installed: {have}." if have else "None is installed. Try: pip install benchflow",
-    )
+    return f"Installed: {have}." if have else "None is installed. Try: pip install benchflow"

@@ -90,6 +90,8 @@ class DriverConformance(PluginConformance):
             await spec.drive(episode, {**spec.params, **driver_params})
             assert episode.prompts, "the driver prompted nobody"
             assert {role for role, _ in episode.prompts} <= set(episode.roles), "it prompted a role that is not there"
+            if spec.finish is not None:
+                await spec.finish(episode, {**spec.params, **driver_params})
 
     async def test_driver_can_be_cancelled(
         self, spec: DriverSpec, driver_params: Mapping[str, Any], driver_task: Task | None

@@ -44,6 +44,11 @@ OWN_LOOP = """
                 await episode.prompt(episode.roles[0], f"{episode.task.instruction} POST {url}/submit")
         episode.report({"answered": bool(done)})
 
+    async def finish(episode, params):
+        if "late" in episode.task.verifier.params["answer"]:
+            left = await episode.sandbox.exec(["cat", "left.txt"], cwd=episode.workdir)
+            episode.reward(float(left.stdout.strip()), source="own:finish")
+
     async def verify(context):
         lines = [json.loads(line) for line in context.trajectory.read_text().splitlines()]
         rewards = [line["data"]["value"] for line in lines if line["kind"] == "reward"]
@@ -57,7 +62,7 @@ OWN_LOOP = """
 
     @hookimpl
     def benchflow_driver():
-        return DriverSpec(summary="an environment with its own loop", drive=drive, params={"turns": 3})
+        return DriverSpec(summary="an environment with its own loop", drive=drive, finish=finish, params={"turns": 3})
 
     @hookimpl
     def benchflow_verifier():
@@ -222,6 +227,16 @@ def test_an_environment_that_owns_its_loop(bench, name, install, own_task, resul
     assert (lock["drive"]["driver"], lock["drive"]["params"]) == ("own", {"turns": 2})
     again = bench("eval", "score", result["dir"], more=more)
     assert again.code == 0 and "1" in again.out, again.out + again.err
+
+
+def test_a_driver_finishes_what_an_agent_left_that_used_up_its_time(bench, name, install, own_task, result_of):
+    task, more = own_task(drive={"loop": "own:turns=1"}, answer="late"), own_loop(install)
+    late = "script={turns: [[{run: echo 0.25 > left.txt}, {hang: true}]]}"
+    played = ("-a", name("scripted"), "--agent-option", late, "--timeout", "4", "--sandbox", name("local"))
+    done = bench("eval", "create", "-t", task, *played, more=more)
+    assert done.code == 0, done.err + done.out
+    result = result_of()
+    assert result["rewards"] == {"reward": 0.25} and "agent-timeout" in result["flags"]
 
 
 def test_what_a_task_asks_of_its_driver_and_nobody_knows_is_refused(bench, name, install, own_task):

@@ -193,7 +193,7 @@ def settings(ctx: click.Context) -> dict[str, Any]:
 
 
 def _take_environment(given: dict[str, Any]) -> None:
-    """`--source-env provider/name` is the source `env:provider/name`, where a plugin serves it."""
+    """`--source-env ADDRESS` is the source `env:ADDRESS`, served by whichever installed source claims it."""
     name, version = given.pop("source_env", None), given.pop("source_env_version", None)
     if name is None:
         if version is not None:
@@ -201,13 +201,10 @@ def _take_environment(given: dict[str, Any]) -> None:
         return
     if "source_repo" in given:
         raise UsageError("--source-env and --source-repo both say which tasks to run.", remedy="Give one of them.")
-    provider, slash, rest = name.partition("/")
-    if not (provider and slash and rest):
-        raise UsageError(f"--source-env '{name}': expected PROVIDER/NAME.")
     from benchflow_core.task.sources import refuse_unserved
 
     given["source_repo"] = f"env:{name}"
-    refuse_unserved(given["source_repo"], f"environments of '{provider}'", f"benchflow-source-{provider}")
+    refuse_unserved(given["source_repo"], f"the environment '{name}'")
     if version is not None:
         given["source_ref"] = version
 
