@@ -120,7 +120,7 @@ class AcpSession:
         answer: dict[str, Any] = result if isinstance(result, dict) else {}
         reason = answer.get("stopReason")
         before, self._cost = self._cost, self._client.cost
-        cost = None if self._cost is None else self._cost - (before or 0.0)
+        cost = None if self._cost is None else max(self._cost - (before or 0.0), 0.0)
         known = isinstance(reason, str) and 0 < len(reason) <= _MAX_REASON
         return PromptOutcome(str(reason) if known else "unknown", usage=turn_usage(answer, cost), data=answer)
 

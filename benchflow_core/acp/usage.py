@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from benchflow_core.contracts.common import Usage
+from benchflow_core.results.numbers import is_number
 
 __all__ = ["session_cost", "turn_usage"]
 
@@ -34,17 +34,13 @@ def turn_usage(response: Mapping[str, Any], cost: float | None) -> Usage | None:
 def session_cost(update: Mapping[str, Any]) -> float | None:
     """What the session has cost so far, from a `usage_update` in US dollars."""
     amount = _at(update, "cost", "amount")
-    if _at(update, "cost", "currency") != "USD" or not _is_number(amount):
+    if _at(update, "cost", "currency") != "USD" or not is_number(amount, 0):
         return None
     return float(amount)
 
 
 def _first_count(source: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((int(source[name]) for name in names if _is_number(source.get(name))), None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return next((int(source[name]) for name in names if is_number(source.get(name), 0)), None)
 
 
 def _at(value: Any, *path: str) -> Any:

@@ -9,6 +9,7 @@ from benchflow_core.contracts.drivers import TurnRecord
 from benchflow_core.contracts.sandboxes import AccessView
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.rollout import access
+from benchflow_core.rollout.session_checks import check_update
 from benchflow_core.rollout.sessions import LiveSession, open_live_session
 from benchflow_core.rollout.turns import run_turn
 
@@ -68,7 +69,8 @@ class OpenSessions:
             rollout.record.event("session_closed", {"agent": session.agent.name}, role=session.role.name)
 
     def _heard(self, live: LiveSession, event: SessionEvent) -> None:
-        """One update of a session, into the log."""
+        """Check one update of a session and write it to the log."""
+        check_update(event)
         record = self._rollout.record
         record.event(event.kind, event.data, **live.place)
         if event.kind in ("tool_call", "tool_call_update") and (skill := live.loads_skill(event.data)):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from benchflow_core.contracts.common import Usage
 from benchflow_core.quick import dataclass
+from benchflow_core.results.numbers import without_absurd
 
 __all__ = ["RESULT_VERSION", "Outcome", "RolloutResult", "outcome_of"]
 
@@ -112,6 +113,10 @@ class RolloutResult:
 
     def to_json(self) -> dict[str, Any]:
         """The fields of `result.json`. No top-level reward, total_tokens or status: each lives in one place."""
+        fields: dict[str, Any] = without_absurd(self._fields())
+        return fields
+
+    def _fields(self) -> dict[str, Any]:
         usage, total = self.usage, _total(self.usage)
         return {
             "schema_version": RESULT_VERSION,

@@ -12,6 +12,7 @@ from benchflow_core.results.clock import Stopwatch
 from benchflow_core.rollout import finish
 from benchflow_core.rollout.deadline import deadline
 from benchflow_core.rollout.record import Record
+from benchflow_core.rollout.session_checks import check_outcome
 from benchflow_core.rollout.sessions import LiveSession
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
     try:
         async with deadline(limit, lambda: AgentTimeout(late, details={"reason": "turn", "timeout_sec": limit})):
             outcome = await live.session.prompt(prompt)
+        check_outcome(outcome)
         reason, usage = outcome.stop_reason, outcome.usage
     except AgentError as error:
         ended = not isinstance(error, AgentTimeout)

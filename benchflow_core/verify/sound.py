@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from benchflow_core.contracts.verifiers import TestOutcome, VerifyResult
 from benchflow_core.errors import RewardInvalid
 from benchflow_core.plugins.guard import wrong_type
+from benchflow_core.results.numbers import is_number
 
 __all__ = ["sound"]
 
@@ -21,8 +21,10 @@ def sound(who: str, result: Any) -> VerifyResult:
     if not isinstance(result.rewards, Mapping):
         raise RewardInvalid(f"{who} gave rewards that are no mapping: {result.rewards!r:.80}.")
     for name, value in result.rewards.items():
-        if not isinstance(name, str) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise RewardInvalid(f"{who} gave the reward {name!r:.40} as {value!r:.40}, which is no finite number.")
+        if not isinstance(name, str) or not (isinstance(value, bool) or is_number(value)):
+            raise RewardInvalid(
+                f"{who} gave the reward {name!r:.40} as {value!r:.40}, which is no number from -2^63 to 2^63."
+            )
     for test in result.tests:
         if not isinstance(test, TestOutcome):
             raise wrong_type(who, "verify", test, TestOutcome)

@@ -77,8 +77,8 @@ ANSWERS = """
             python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1], b"{\\"answer\\": \\"4\\"}").read())' $url
 """
 VERDICTS = {
-    "nan": ('VerifyResult({"reward": float("nan")})', "gave the reward 'reward' as nan, which is no finite number"),
-    "text": ('VerifyResult({"reward": "1.0"})', "gave the reward 'reward' as '1.0', which is no finite number"),
+    "nan": ('VerifyResult({"reward": float("nan")})', "gave the reward 'reward' as nan, which is no number from -2^63"),
+    "text": ('VerifyResult({"reward": "1.0"})', "gave the reward 'reward' as '1.0', which is no number from -2^63"),
     "bare": ('{"reward": 1.0}', "its verify() returned a dict, not a VerifyResult"),
     "none": ("None", "its verify() returned None, not a VerifyResult"),
     "tests": ('VerifyResult({"reward": 1.0}, tests=("a",))', "its verify() returned a str, not a TestOutcome"),
