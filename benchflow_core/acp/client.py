@@ -31,16 +31,13 @@ _MAX_KIND = 64
 _MAX_RECORDED = 4096
 
 _OURS = frozenset(
-    {
-        "client_request",
-        "elicitation_request",
-        "notification",
-        "permission_request",
-        "question_open",
-        "replayed_update",
-        "session_started",
-        "turn_cancelled",
-    }
+    """
+    agent_launch client_request driver_app_failed driver_serves elicitation_request error model_issued notice
+    notification outbox_message outbox_refused permission_request phase_finished phase_started question_open
+    replayed_update restored reward rollout_finished rollout_started scene_stopped service_log session_closed
+    session_opened session_started soft_verify_finished soft_verify_started step_finished step_started
+    turn_cancelled turn_finished turn_started verifier_failed verifier_isolation
+    """.split()  # noqa: SIM905 - a line each would fill a page
 )
 """Kinds of events that only we write: an update cannot pass for one of them."""
 

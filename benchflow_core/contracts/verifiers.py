@@ -58,7 +58,8 @@ class VerifyContext:
     there, brings the contents of `settings.logs_target` to `output_dir`, and returns what the task's dialect reads."""
     trajectory: Path | None = None
     """The rollout's `events.jsonl` so far, on the host. A line has `kind` and `data`: what a driver gave with
-    `Episode.reward` is of the kind `reward`, with `value`, `source` and `step_index`."""
+    `Episode.reward` is of the kind `reward`, with `value`, `source` and `step_index`. A line with a `session` is what
+    an agent sent: a driver's own kinds (`Episode.note`) count only without one."""
     ask: Callable[[Sequence[tuple[str, str]], str], Awaitable[str]] = _no_model
     """(talk of `("user" | "assistant", text)`, system prompt) to the answer of the judge's model, over whatever wire it
     has; only with `VerifierSpec.needs_model`."""

@@ -161,6 +161,15 @@ async def test_every_kind_of_update_is_kept_and_none_passes_for_ours(bench: Any)
     assert bench.of("y")[0]["_notification"] == {"sessionId": "child"}
 
 
+async def test_an_update_passes_for_no_line_of_the_rollout(bench: Any) -> None:
+    """Verifiers read what a driver paid from the event log, and an agent writes its updates into the same file."""
+    kinds = ["reward", "turn_started", "phase_finished", "rollout_finished", "verifier_isolation", "error"]
+    sent = "\n        ".join(f"update({kind!r}, value=1.0, source='driver')" for kind in kinds)
+    session = await bench.raw(f"\n        {sent}\n        {END}\n        ")
+    await session.prompt("go")
+    assert bench.kinds()[1:] == ["unknown_update"] * len(kinds)
+
+
 async def test_unknown_requests_are_answered_and_recorded(bench: Any) -> None:
     session = await bench.raw(
         f"""

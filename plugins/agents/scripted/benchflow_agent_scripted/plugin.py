@@ -29,7 +29,7 @@ def program_layer() -> Layer:
     from pathlib import Path
 
     folder = Path(__file__).with_name("program")
-    files = {name: (folder / name).read_bytes() for name in ("agent.py", "turn.py")}
+    files = {name: (folder / name).read_bytes() for name in ("agent.py", "mcp_call.py", "turn.py")}
     digest = hashlib.sha256(b"\0".join(files.values())).hexdigest()[:12]
     return Layer(key=f"benchflow-scripted@{VERSION}+{digest}", prefix=PREFIX, files=files)
 

@@ -120,6 +120,7 @@ STEPS: Mapping[str, tuple[Shape, Mapping[str, Shape]]] = {
     "background": (TEXT, _CHILD),
     "write": (_fields({"path": TEXT, "content": TEXT}), _TOOL),
     "read": (TEXT, _TOOL),
+    "tool": (TEXT, {**_TOOL, "input": MAPPING, "server": TEXT}),
     "call": (_fields({"method": TEXT}, {"params": MAPPING}), {}),
     "elicit": (_fields({"message": TEXT}, {"properties": MAPPING}), {}),
     "wait": (SECONDS, {}),

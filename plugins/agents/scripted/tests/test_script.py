@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import shutil
+import socket
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +39,7 @@ MISTAKES = {
     "- say: hi\n\n- run: ls\n  timout: 5\n": "s.yaml:4: unknown key 'timout'; did you mean 'timeout'?",
     "- say: 5\n": "s.yaml:1: 'say' wants text (in quotes if it looks like something else)",
     "- say: hi\n  run: ls\n": "s.yaml:2: 'say' and 'run' are two steps: start a new one with '-'",
+    "- tool: {name: x}\n": "s.yaml:1: 'tool' wants text",
     "- write: {path: x}\n": "s.yaml:1: 'write' lacks 'content'",
     "- write:\n    path: x\n    content: 1\n": "s.yaml:1: 'write' → 'content' wants text",
     "- wait: -1\n": "s.yaml:1: 'wait' wants a number of seconds",
@@ -133,7 +139,7 @@ def test_the_program_is_python_3_8_and_standard_library_only() -> None:
                 else []
             )
         }
-        allowed = "__future__ base64 json os re shlex signal subprocess sys threading time turn typing"
+        allowed = "__future__ base64 collections http json mcp_call os re shlex signal subprocess sys threading time turn typing urllib"
         assert names <= set(allowed.split())
 
 
@@ -170,3 +176,55 @@ def test_the_program_runs_on_other_versions(tmp_path: Path, version: str) -> Non
         assert process.wait(10) == 0
     assert messages[-1]["result"] == {"stopReason": "end_turn"}
     assert messages[-2]["params"]["update"]["content"]["text"] == "x"
+
+
+SERVER = """
+import sys
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("sums", log_level="ERROR")
+
+@server.tool()
+def add(a: int, b: int) -> str:
+    if a < 0:
+        raise ValueError("no negative numbers")
+    return f"the sum is {a + b}"
+
+uvicorn.run(server.streamable_http_app(), port=int(sys.argv[1]), log_level="critical")
+"""
+
+
+@pytest.fixture
+def mcp_url() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with subprocess.Popen([sys.executable, "-c", SERVER, str(port)]) as process:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+
+
+def test_a_tool_of_a_real_mcp_server_is_called_with_the_standard_library_alone(mcp_url: str) -> None:
+    calls = [
+        {"tool": "add", "input": {"a": 1, "b": 2}},
+        {"tool": "add", "input": {"a": -1, "b": 2}, "server": "sums"},
+        {"tool": "subtract"},
+    ]
+    program = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); from mcp_call import call_tool\n"
+        "for step in json.loads(sys.argv[3]):\n"
+        "    try: print(json.dumps(call_tool([{'type': 'http', 'name': 'sums', 'url': sys.argv[2]}], step)[:2]))\n"
+        "    except OSError as error: print(json.dumps(str(error)))\n"
+    )
+    argv = [sys.executable, "-E", "-s", "-S", "-c", program, PROGRAM, mcp_url, json.dumps(calls)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    good, bad, missing = map(json.loads, done.stdout.splitlines())
+    assert good == [True, "the sum is 3"]
+    assert not bad[0] and "Error executing tool add" in bad[1]
+    assert missing == "no MCP server over HTTP has the tool subtract"

@@ -73,6 +73,7 @@ class Agent:
         self.role = script.get("role", "agent")
         self.settings = {"model": script.get("model") or "scripted", "effort": "medium", "mode": "default"}
         self.session_id, self.cwd = "", os.getcwd()
+        self.mcp_servers: list[Json] = []
         self.turn: Turn | None = None
         self.played = 0
         self.authenticated = "auth" not in script
@@ -128,6 +129,7 @@ class Agent:
         if not self.authenticated:
             raise Stop(error={"code": -32000, "message": "Authentication required"})
         self.session_id = f"scripted-{os.getpid()}"
+        self.mcp_servers = params.get("mcpServers") or []
         self.cwd = params.get("cwd") or self.cwd
         return dict({"sessionId": self.session_id}, **self.state())
 

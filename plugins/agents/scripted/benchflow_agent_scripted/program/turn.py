@@ -220,6 +220,21 @@ class Turn:
         else:
             self.end(call, True, text, {"bytes": len(text.encode())})
 
+    def do_tool(self, step: Json) -> None:
+        from http.client import HTTPException
+
+        from mcp_call import call_tool
+
+        call = self.begin(step, step["tool"], "other", step.get("input", {}))
+        if call is None:
+            return
+        try:
+            good, text, result = call_tool(self.agent.mcp_servers, step)
+        except (OSError, ValueError, HTTPException) as error:
+            self.end(call, False, str(error), {"error": str(error)})
+        else:
+            self.end(call, good, text, result)
+
     def path(self, path: str) -> str:
         return os.path.normpath(os.path.join(self.names["cwd"], path))
 
