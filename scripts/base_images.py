@@ -18,12 +18,14 @@ import sys
 import tarfile
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from host_rootfs import Tree, unlinked, write_rootfs
 
+ROOT = Path(__file__).parents[1]
 LABEL = "org.benchflow.stand-in"
 VERSION = "1"
 """Of the recipes below: a stand-in of another version is made again."""
@@ -64,7 +66,8 @@ def run(*args: str, stdin: IO[bytes] | None = None) -> None:
 
 def full(name: str) -> str:
     """Podman would put a short name under localhost/, where no FROM finds it."""
-    return name if engine == "docker" else f"docker.io/library/{name}"
+    owner = "" if "/" in name else "library/"
+    return name if engine == "docker" else f"docker.io/{owner}{name}"
 
 
 def label_of(name: str) -> str | None:
@@ -266,6 +269,36 @@ def workshop(name: str) -> None:
     build_on(name, DEBIAN, lines, lambda out: write_rootfs(out, packages))
 
 
+def claws(name: str) -> None:
+    """What the ClawsBench tasks of the public documents are built from: every `claw-*` program, Python and curl."""
+    packages = ("bash", "ca-certificates", "curl", "python3")
+    build_on(name, DEBIAN, "RUN ldconfig", lambda out: write_rootfs(out, packages, claws_files))
+
+
+def claws_files(tree: Tree) -> None:
+    """The packages of this checkout, and what they require, from its environment."""
+    packages = sorted((ROOT / "plugins" / "services").glob("claw-*"))
+    sources = [(package, "benchflow_*") for package in packages]
+    sites = (ROOT / ".venv").glob("lib/python3*/site-packages")
+    sources += [(site, module) for site in sites for module in ("h11", "tzdata")]
+    for folder, module in sources:
+        for path in sorted(folder.glob(f"{module}/**/*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                tree.copy(str(path), f"/opt/claws/{path.relative_to(folder)}")
+    for package in packages:
+        scripts = tomllib.loads((package / "pyproject.toml").read_text())["project"].get("scripts", {})
+        for program, point in scripts.items():
+            module, _, function = point.partition(":")
+            lines = (
+                "#!/usr/bin/python3",
+                "import sys",
+                "sys.path.insert(0, '/opt/claws')",
+                f"from {module} import {function}",
+                f"sys.exit({function}())",
+            )
+            tree.write(f"/usr/local/bin/{program}", "\n".join(lines).encode() + b"\n", 0o755)
+
+
 RECIPES: dict[str, Callable[[str], None]] = {
     DEBIAN: debian,
     "debian:12": same,
@@ -275,9 +308,10 @@ RECIPES: dict[str, Callable[[str], None]] = {
     "alpine:3.20": alpine,
     "fedora:40": fedora,
     "benchflow-workshop": workshop,
+    "benchflow/claws-base": claws,
 }
 """In this order: later ones build on earlier ones."""
-OURS = ("benchflow-workshop",)
+OURS = ("benchflow-workshop", "benchflow/claws-base")
 """No registry has them, and they are made when they are named."""
 
 

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
@@ -176,7 +176,8 @@ def dpkg_database(tree: Tree, packages: set[str], files: set[str]) -> None:
     tree.write(f"{DPKG}/diversions", "".join(f"{x}\n" for t in triples if t[2] in {*packages, ":"} for x in t).encode())
 
 
-def write_rootfs(out: IO[bytes], packages: Iterable[str]) -> None:
+def write_rootfs(out: IO[bytes], packages: Iterable[str], more: Callable[[Tree], None] = lambda tree: None) -> None:
+    """`more` adds what no package has."""
     names = chosen(packages)
     files, database = listed(names)
     files = without_dangling(files | generated())
@@ -197,6 +198,7 @@ def write_rootfs(out: IO[bytes], packages: Iterable[str]) -> None:
     for source in (Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("debian*")):
         if source.is_file():
             tree.copy(str(source))
+    more(tree)
     tree.tar.close()
 
 

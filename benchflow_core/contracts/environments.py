@@ -102,6 +102,9 @@ class ServiceSpec:
     port: int = 0
     program: str = ""
     """Started only where this is installed; its name in a task's Dockerfile is how it is detected."""
+    images: tuple[str, ...] = ()
+    """Images that hold `program`, by the last part of their name. A task built on one gets the service where its
+    `environment/` holds a seed for it: `NAME.db` or `NAME.scenario.json`."""
     health_path: str = "/health"
     ready_timeout: float = 30.0
     layers: tuple[Layer, ...] = ()

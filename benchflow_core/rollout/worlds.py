@@ -144,16 +144,26 @@ class RolloutWorld:
 
     async def _hide_state(self, plan: WorldPlan) -> None:
         """What the image or the task's folder holds of the world's state is no business of the agent's."""
-        if not plan.own_box:
-            return
         rollout = self._rollout
-        paths = [*plan.state_paths, *(path for path in plan.seeds if path.startswith("/"))]
+        copies = [path for places in plan.places.values() for path in places]
+        if not plan.own_box:
+            await self._remove(copies)
+            return
+        paths = [*copies, *plan.state_paths, *(path for path in plan.seeds if path.startswith("/"))]
         context = rollout.plan.task.environment.context
         if rollout.plan.task.environment.upload_context and context is not None:
             inside = [file.relative_to(context) for file in plan.seeds.values() if file.is_relative_to(context)]
             paths += [posixpath.join(rollout.workdir, name.as_posix()) for name in inside]
-        script = 'for p in "$@"; do rm -rf -- $p; done'
-        await rollout.sandbox.exec(("sh", "-c", script, "sh", *paths), cwd="/", user="root", timeout=60)
+        await self._remove(paths)
+
+    async def _remove(self, paths: Sequence[str]) -> None:
+        """Remove what the globs name from the agent's box."""
+        if paths:
+            from benchflow_core.world.seeding import root_of
+
+            box = self._rollout.sandbox
+            script = 'for p in "$@"; do rm -rf -- $p; done'
+            await box.exec(("sh", "-c", script, "sh", *paths), cwd="/", user=root_of(box), timeout=60)
 
     def _say_reach(self, plan: WorldPlan) -> None:
         """Where the agent could reach the services' files, the result says so."""

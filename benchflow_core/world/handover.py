@@ -95,6 +95,8 @@ async def hand_over(world: World, folder: Path) -> Handover:
             await world.drop(now)
     elif world.plan.state_paths:
         rows = await _as_it_is(world, folder)
+    held = {row["path"]: row["file"] for row in rows}
+    rows += [{"path": p, "file": held[db]} for db, places in world.plan.places.items() if db in held for p in places]
     index: dict[str, Any] = {**world.plan.stamp(), "endpoints": world.endpoints, "files": rows}
     _write(folder / _INDEX, index)
     return replace(_read(folder, rows), ports=world.plan.ports, world=world)

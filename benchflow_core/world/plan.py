@@ -18,6 +18,7 @@ from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.quick import dataclass
 from benchflow_core.world.choice import StateChoice, choose_services
+from benchflow_core.world.dockerfile import places_of
 from benchflow_core.world.find import find_manifest
 from benchflow_core.world.manifest import SUFFIXES, Manifest
 from benchflow_core.world.probe import Probe, command_probe, http_probe, tcp_probe
@@ -91,6 +92,8 @@ class WorldPlan:
     """The part of it that was asked for; none: all."""
     seeds: Mapping[str, Path] = field(default_factory=dict)
     """Path in the world's box to a file of the task."""
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """A service's database to the other paths where the task's image holds it: a verifier finds the state there too."""
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -215,7 +218,8 @@ def plan_world(
         ready_timeout=found.environment.readiness.timeout_sec if found else 30.0,
         notices=tuple(notices),
         choice=choice,
-        seeds=_seeds(task, planned),
+        seeds=(seeds := _seeds(task, planned)),
+        places=_places(task, seeds),
     )
 
 
@@ -343,6 +347,16 @@ def _seeds(task: Task, planned: Sequence[PlannedService]) -> dict[str, Path]:
             elif scenario.is_file() and service.db:
                 seeds.setdefault(f"{service.db}.scenario.json", scenario)
     return seeds
+
+
+def _places(task: Task, seeds: Mapping[str, Path]) -> dict[str, tuple[str, ...]]:
+    """Return where the Dockerfile lays the databases, besides the path at which the service keeps them."""
+    dockerfile = task.environment.dockerfile
+    if dockerfile is None or not dockerfile.is_file() or not seeds:
+        return {}
+    text = dockerfile.read_text(encoding="utf-8", errors="replace")
+    found = {db: tuple(p for p in places_of(text, seed.name) if p != db) for db, seed in seeds.items()}
+    return {db: places for db, places in found.items() if places}
 
 
 def _hash(found: Manifest | None, planned: Sequence[PlannedService], hosted: Sequence[Service]) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 from benchflow_core.contracts.environments import ServiceContext, ServiceSpec
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
+from benchflow_core.world.dockerfile import base_names, seed_files
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.sandboxes import Sandbox
@@ -152,31 +153,41 @@ def service_of(word: str | Service, plugins: Registry) -> Service:
 
 
 def services_in(dockerfile: Path, plugins: Registry) -> list[Service]:
-    """Those whose program a Dockerfile names: a plugin's name, a command that it installs, or a registered one."""
-    text = dockerfile.read_text(encoding="utf-8", errors="replace")
-    return detect_services_from_dockerfile(f"{text}\n", known_services(plugins, text))
+    """Return the services that a task's Dockerfile asks for; plugins that it cannot mean are not imported."""
+    text = None if seed_files(dockerfile.parent) else dockerfile.read_text(encoding="utf-8", errors="replace")
+    return detect_services_from_dockerfile(dockerfile, known_services(plugins, text))
 
 
 def detect_services_from_dockerfile(
     dockerfile: str | Path | None, services: Mapping[str, Service] | None = None
 ) -> list[Service]:
-    """Those whose program a Dockerfile names, comments left out. A path, or the text itself."""
+    """Return the services whose program a Dockerfile names, comments left out. A path, or the text itself.
+
+    An image that holds a service's program (`ServiceSpec.images`) names it where a seed of that service lies beside the
+    Dockerfile.
+    """
     if dockerfile is None:
         return []
-    text = dockerfile
+    text, seeds = dockerfile, set[str]()
     if isinstance(dockerfile, Path) or "\n" not in dockerfile:
         path = Path(dockerfile)
         if path.is_dir():
             path = path / "Dockerfile"
         if not path.is_file():
             return []
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text, seeds = path.read_text(encoding="utf-8", errors="replace"), seed_files(path.parent)
     lines = [line for line in str(text).splitlines() if not line.lstrip().startswith("#")]
     body = "\n".join(lines)
     known = SERVICES if services is None else services
     unique = {service.name: service for service in known.values() if service.spec.program}
-    named = (s for s in unique.values() if re.search(rf"(?<![\w.-]){re.escape(s.spec.program)}(?![\w-])", body))
-    return sorted(named, key=lambda service: service.port)
+    bases = base_names(body)
+
+    def is_meant(service: Service) -> bool:
+        if bases & {*service.spec.images} and seeds & {f"{service.name}.db", f"{service.name}.scenario.json"}:
+            return True
+        return re.search(rf"(?<![\w.-]){re.escape(service.spec.program)}(?![\w-])", body) is not None
+
+    return sorted(filter(is_meant, unique.values()), key=lambda service: service.port)
 
 
 class _Services(Mapping[str, Service]):

@@ -78,10 +78,8 @@ async def host() -> AsyncIterator[Host]:
 @pytest.fixture
 def rollout(tmp_path: Path, host: Host) -> Callable[..., Any]:
     async def make(task: Path, agent: str = "oracle", **settings: Any) -> Rollout:
-        config = RolloutConfig(
-            task_path=task, agent=agent, sandbox="local", jobs_dir=tmp_path / "jobs", job_name="j", **settings
-        )
-        return await Rollout.create(config, host)
+        settings = {"sandbox": "local", "jobs_dir": tmp_path / "jobs", "job_name": "j", **settings}
+        return await Rollout.create(RolloutConfig(task_path=task, agent=agent, **settings), host)
 
     return make
 

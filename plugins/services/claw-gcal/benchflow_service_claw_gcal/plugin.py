@@ -34,6 +34,7 @@ def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Google Calendar: the real API's routes over a SQLite file",
         program="claw-gcal",
+        images=("claws-base", "smolclaws-base"),
         port=9003,
         distribution="benchflow-service-claw-gcal",
         command=_command,

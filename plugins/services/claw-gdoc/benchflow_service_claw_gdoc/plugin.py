@@ -19,6 +19,7 @@ def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Google Docs API",
         program="claw-gdoc",
+        images=("claws-base", "smolclaws-base"),
         port=9004,
         distribution="benchflow-service-claw-gdoc",
         command=lambda c: (c.program, "--db", c.db, "serve", "--host", "127.0.0.1", "--port", str(c.port), "--no-mcp"),

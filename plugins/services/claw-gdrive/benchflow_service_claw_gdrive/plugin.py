@@ -19,6 +19,7 @@ def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Google Drive API",
         program="claw-gdrive",
+        images=("claws-base", "smolclaws-base"),
         port=9005,
         distribution="benchflow-service-claw-gdrive",
         command=lambda c: (c.program, "--db", c.db, "serve", "--host", "127.0.0.1", "--port", str(c.port), "--no-mcp"),

@@ -34,6 +34,7 @@ def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Gmail: the real API's routes over a SQLite file",
         program="claw-gmail",
+        images=("claws-base", "smolclaws-base"),
         port=9001,
         distribution="benchflow-service-claw-gmail",
         command=_command,

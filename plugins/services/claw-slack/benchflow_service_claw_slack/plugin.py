@@ -19,6 +19,7 @@ def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Slack API",
         program="claw-slack",
+        images=("claws-base", "smolclaws-base"),
         port=9002,
         distribution="benchflow-service-claw-slack",
         command=lambda c: (c.program, "--db", c.db, "serve", "--host", "127.0.0.1", "--port", str(c.port), "--no-mcp"),
