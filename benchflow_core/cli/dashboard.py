@@ -52,7 +52,7 @@ class _View:
         yield self._bar()
         t = self._tracker
         parts = [t.counts(), t.spent(), t.left()]
-        yield Text("  " + "  ·  ".join(part for part in parts if part))
+        yield Text(printable("  " + "  ·  ".join(part for part in parts if part)))
         if t.stopping:
             yield Text(f"  {printable(t.stopping)}: nothing new starts. Ctrl-C again stops what runs.", style="yellow")
         if t.running:

@@ -60,7 +60,7 @@ class Progress:
             self._estimate(data)
         elif kind == "retry":
             why = f"attempt {data['attempt']} failed ({data['error']}); next in {data['wait']:.0f} s"
-            self._line(f"{data['rollout']}: {why}")
+            self._line(f"{data['rollout']}{_arm(data)}: {why}")
         elif kind == "finished":
             self._finished(data)
         elif kind == "draining":
@@ -103,9 +103,8 @@ class Progress:
             return
         seconds = (data.get("timing") or {}).get("total")
         took = f" in {seconds:.1f} s" if seconds is not None else ""
-        arm = f" [{data['arm']}]" if data.get("arm") else ""
         place = f"[{self._tracker.done}/{self._tracker.total}]"
-        self._line(f"{place} {data['task_name']}{arm}: {_verdict(data)}{took}")
+        self._line(f"{place} {data['task_name']}{_arm(data)}: {_verdict(data)}{took}")
 
     def _heartbeat(self) -> None:
         if self._view is None and time.monotonic() - self._spoke >= _HEARTBEAT:
@@ -128,14 +127,14 @@ class Progress:
 
     def finish(self, result: EvaluationResult, rows: object = None) -> None:
         """The score with its coverage, the failures, and what to do next."""
-        from benchflow_core.cli.eval.scores import score_lines, score_text
+        from benchflow_core.cli.eval.scores import score_report
 
         self.close()
         ui, t = self._ui, self._tracker
         for failure in result.failures[:_SHOWN_FAILURES]:
             where = f"({result.job_dir}/{failure['rollout']})"
             what = f"{failure['reason']} {failure['remedy']}".rstrip()
-            ui.out(printable(f"✗ {failure['task']}: {what}  {where}"))
+            ui.out(printable(f"✗ {failure['task']}{_arm(failure) if result.arms else ''}: {what}  {where}"))
         if len(result.failures) > _SHOWN_FAILURES:
             ui.out(f"  … and {len(result.failures) - _SHOWN_FAILURES} more: bench eval show {result.job_dir}")
         kept = [f["rollout"] for f in result.failures if _kept(result, f["rollout"])]
@@ -144,9 +143,10 @@ class Progress:
             ui.out(f"  Files of {len(kept)} kept. Look into them: bench eval shell {where}")
             ui.out(f"  Remove them: rm -r {where} && bench cleanup")
         mark = "✓" if result.scored and result.passed == result.total else "•" if result.scored else "✗"
-        ui.out(f"{mark} Score: {score_text(result)}")
-        for line in score_lines(result):
-            ui.out(f"  {line}")
+        first, *lines = score_report(result)
+        ui.out(printable(f"{mark} {first}"))
+        for line in lines:
+            ui.out(printable(line))
         if t.stopping:
             ui.out(f"  Stopped: {t.stopping}. Go on with: bench eval resume {result.job_dir}")
         ui.out(f"  Artifacts: {result.job_dir}")
@@ -158,6 +158,10 @@ def _kept(result: EvaluationResult, rollout: str) -> bool:
 
 def _on_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+
+
+def _arm(data: Mapping[str, Any]) -> str:
+    return f" [{data['arm']}]" if data.get("arm") else ""
 
 
 def _verdict(data: Mapping[str, Any]) -> str:

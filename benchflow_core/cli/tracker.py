@@ -8,6 +8,9 @@ from typing import Any
 
 __all__ = ["Tracker", "amount", "span"]
 
+_ARMS = 6
+"""Shown at once while a job runs."""
+
 
 class Tracker:
     """Feed it `hear`; read the rest."""
@@ -18,6 +21,8 @@ class Tracker:
         """Finished in an earlier run of the job."""
         self.tokens = 0
         self.cost = 0.0
+        self.arms: dict[str, tuple[int, int]] = {}
+        """Passed and scored of each arm; empty where there are none."""
         self.running: dict[str, dict[str, Any]] = {}
         self.stopping: str | None = None
         self._started = self._now = 0.0
@@ -29,6 +34,7 @@ class Tracker:
             self.total, self.before = data["total"], data.get("done", 0)
             self.done, self._started = self.before, self._now
             self.passed = self.failed = self.unscored = 0
+            self.arms.clear()
             self.running.clear()
             self.stopping = None
         elif kind == "started":
@@ -50,10 +56,13 @@ class Tracker:
         reward = (data.get("rewards") or {}).get("reward")
         if reward is None:
             self.unscored += 1
-        elif reward == 1:
-            self.passed += 1
-        else:
-            self.failed += 1
+            return
+        passed = reward == 1
+        self.passed += passed
+        self.failed += not passed
+        if arm := data.get("arm"):
+            before = self.arms.get(arm, (0, 0))
+            self.arms[arm] = (before[0] + passed, before[1] + 1)
 
     @property
     def seconds(self) -> float:
@@ -70,7 +79,15 @@ class Tracker:
     def counts(self) -> str:
         earlier = f", {self.before} from before" if self.before else ""
         retries = f", {self.retries} tried again" if self.retries else ""
-        return f"{self.passed} passed, {self.failed} failed, {self.unscored} unscored{retries}{earlier}"
+        return f"{self._passed()}, {self.unscored} unscored{retries}{earlier}"
+
+    def _passed(self) -> str:
+        """Of each arm by itself: a sum over arms says nothing about any of them."""
+        if len(self.arms) < 2:
+            return f"{self.passed} passed, {self.failed} failed"
+        shown = [f"{arm} {passed}/{scored}" for arm, (passed, scored) in sorted(self.arms.items())]
+        more = f" and {len(shown) - _ARMS} more" if len(shown) > _ARMS else ""
+        return f"passed: {', '.join(shown[:_ARMS])}{more}"
 
     def spent(self) -> str:
         if not self.tokens:

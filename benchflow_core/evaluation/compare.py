@@ -21,9 +21,6 @@ from benchflow_core.results.jobs import find_folder, stored_jobs
 
 __all__ = ["Comparison", "Side", "compare", "load_sides"]
 
-ALPHA = 0.05
-POWER = 0.8
-
 
 @dataclass(frozen=True)
 class Side:
@@ -46,14 +43,14 @@ class Comparison:
     base_mean: float
     other_mean: float
     difference: float
-    interval: tuple[float, float] | None
-    """95 % over the tasks' differences: Bonett and Price's for passes, Student's for rewards."""
-    bootstrap_interval: tuple[float, float] | None
-    """None where all tasks moved alike: drawing them again would say nothing."""
+    interval: tuple[float, float]
+    """95 %, over the tasks' differences, for all comparisons made at once. It leaves out zero where p < 0.05."""
     p_value: float
-    """Two-sided, exact where possible; adjusted (Holm) where several are compared."""
+    """Two-sided, for all comparisons that are made at once."""
+    together: int
+    """Comparisons made at once: what is said of all of them is wrong in at most 5 of 100 cases."""
     detectable: float | None
-    """The smallest difference that this comparison would have shown in 80 of 100 cases."""
+    """The smallest true difference that this comparison would have shown in 80 of 100 cases."""
     bounds: tuple[float, float]
     """The difference if every task that could not be paired had gone against `other`, and for it."""
     better: int
@@ -77,7 +74,7 @@ class Comparison:
         facts = [
             ("verdict", self.verdict),
             ("difference", f"{_signed(self.difference, self.metric)}"),
-            ("95 % interval", " to ".join(_signed(v, self.metric) for v in self.interval) if self.interval else None),
+            ("95 % interval", " to ".join(_signed(v, self.metric) for v in self.interval)),
             ("p", self.p_value),
             ("tasks", f"{self.tasks} paired: {self.better} better, {self.worse} worse"),
         ]
@@ -92,7 +89,7 @@ class Comparison:
 
 
 def load_sides(given: Sequence[str], jobs_dir: Path = Path("jobs")) -> list[Side]:
-    """Each a job, `JOB:ARM`, or one job whose arms are compared with each other. The first is the base."""
+    """Each a job, `JOB:ARM`, or one job whose arms are compared with each other. The first as given is the base."""
     sides = [side for text in given for side in _load(text, jobs_dir, split=len(given) == 1)]
     if len(sides) < 2:
         raise ConfigurationError(
@@ -116,19 +113,20 @@ def _load(text: str, jobs_dir: Path, *, split: bool) -> list[Side]:
         by_arm.update(job.arms)
         for row in job.rows:
             arms.setdefault(arm_of(row), []).append(row)
+    order = [arm for arm in [*by_arm, *sorted(arms.keys() - by_arm.keys())] if arm in arms]
     if not arms:
         raise ConfigurationError(f"{path} has no finished rollout.")
     if wanted is not None:
         if wanted not in arms:
-            raise ConfigurationError(f"{path} has no arm '{wanted}'.", remedy=f"Arms: {', '.join(sorted(arms))}.")
+            raise ConfigurationError(f"{path} has no arm '{wanted}'.", remedy=f"Arms: {', '.join(order)}.")
         return [_side(f"{path.name}:{wanted}", arms[wanted], by_arm.get(wanted))]
     if split or len(arms) > 1:
         if not split:
             raise ConfigurationError(
                 f"{path} has several arms.",
-                remedy=f"Name one: {', '.join(f'{path.name}:{arm}' for arm in sorted(arms))}.",
+                remedy=f"Name one: {', '.join(f'{path.name}:{arm}' for arm in order)}.",
             )
-        return [_side(arm, rows, by_arm.get(arm)) for arm, rows in sorted(arms.items())]
+        return [_side(arm, arms[arm], by_arm.get(arm)) for arm in order]
     return [_side(str(path), next(iter(arms.values())), planned)]
 
 
@@ -156,15 +154,15 @@ def compare(
 
     `allow`: fields that may differ without a word in the verdict. `margin`: a difference that would not matter.
     """
-    base = sides[0]
-    found = [_pair(base, other, metric, samples, seed) for other in sides[1:]]
-    for one, p in zip(found, st.holm([one.p_value for one in found]), strict=True):
-        one.p_value, one.allowed = p, list(allow)
+    base, *others = sides
+    found = [_pair(base, other, metric, len(others), samples, seed) for other in others]
+    for one in found:
+        one.allowed = list(allow)
         _judge(one, margin)
     return found
 
 
-def _pair(base: Side, other: Side, metric: str, samples: int, seed: int) -> Comparison:
+def _pair(base: Side, other: Side, metric: str, together: int, samples: int, seed: int) -> Comparison:
     left, right = _by_task(base.rows, metric), _by_task(other.rows, metric)
     unpaired, pairs, paired = [], [], set()
     for task in sorted(left.keys() | right.keys()):
@@ -178,9 +176,8 @@ def _pair(base: Side, other: Side, metric: str, samples: int, seed: int) -> Comp
         reasons = sorted({entry["reason"] for entry in unpaired})
         raise ConfigurationError(f"no task can be compared: {'; '.join(reasons[:3])}.")
     moved = [b - a for a, b in pairs]
-    clusters = [[d] for d in moved]
     passes = metric == "pass"
-    error = st.paired_error(moved)[1] if passes else st.clustered_error(clusters)
+    interval, p = st.paired_test(moved, passes=passes, comparisons=together, samples=samples, seed=seed)
     n, lost = len(moved), len(unpaired)
     total = math.fsum(moved)
     return Comparison(
@@ -191,10 +188,10 @@ def _pair(base: Side, other: Side, metric: str, samples: int, seed: int) -> Comp
         base_mean=fmean(a for a, _ in pairs),
         other_mean=fmean(b for _, b in pairs),
         difference=total / n,
-        interval=st.paired_interval(moved) if passes else st.mean_interval(clusters) if error else None,
-        bootstrap_interval=st.bootstrap_interval(clusters, samples=samples, seed=seed) if len(set(moved)) > 1 else None,
-        p_value=st.sign_flip_p(moved),
-        detectable=_detectable(moved, error),
+        interval=interval,
+        p_value=p,
+        together=together,
+        detectable=st.detectable_difference(moved, passes=passes, comparisons=together),
         bounds=((total - lost) / (n + lost), (total + lost) / (n + lost)),
         better=sum(d > 0 for d in moved),
         worse=sum(d < 0 for d in moved),
@@ -236,23 +233,11 @@ def _why_not(left: _Task | None, right: _Task | None, base: str, other: str) -> 
     return None
 
 
-def _detectable(moved: Sequence[float], error: float | None) -> float | None:
-    """By the spread seen here; and never less than the exact test can show with all changes in one direction."""
-    n = len(moved)
-    fewest = next(m for m in range(1, 64) if 2 * 0.5**m < ALPHA)
-    if not error or n < fewest:
-        return None
-    largest = max((abs(d) for d in moved), default=0.0) or 1.0
-    quantiles = st.student_quantile(1 - ALPHA / 2, n - 1) + st.student_quantile(POWER, n - 1)
-    return min(1.0, max(quantiles * error, fewest * largest / n))
-
-
 # --- the verdict --------------------------------------------------------------------------------------------
 
 
 def _judge(one: Comparison, margin: float | None) -> None:
-    low, high = one.interval or (-1.0, 1.0)
-    shown = one.p_value < ALPHA and (low > 0 or high < 0)
+    low, high = one.interval
     blocking = [d.field for d in one.different if d.blocks and d.field not in one.allowed]
     if blocking:
         one.outcome = "not-comparable"
@@ -261,7 +246,7 @@ def _judge(one: Comparison, margin: float | None) -> None:
             f"and such scores do not mean the same. --allow-different {blocking[0]} compares them all the same."
         )
         return
-    if shown:
+    if one.p_value < st.ALPHA:
         one.outcome = "better" if one.difference > 0 else "worse"
     elif margin is not None and low > -margin and high < margin:
         one.outcome = "equivalent"
@@ -278,12 +263,17 @@ def _words(one: Comparison, margin: float | None) -> str:
         )
     if one.outcome == "equivalent":
         return f"{one.other} and {one.base} are equivalent: any difference is below {_points(margin or 0, one.metric)}."
+    fewest = st.fewest_tasks(one.together)
+    if one.tasks < fewest:
+        at_once = f" for {one.together} comparisons at once" if one.together > 1 else ""
+        return (
+            f"No difference can be shown with {one.tasks} tasks, however large it is: {fewest} are the fewest{at_once}."
+        )
     if one.detectable is None:
-        return f"No difference can be shown with {one.tasks} tasks, however large it is: 6 are the fewest."
-    needed = _points(one.detectable, one.metric)
+        return f"No difference was shown: it is {gap} in each of these {one.tasks} tasks."
     return (
-        f"No difference was shown: {gap} may be chance (p = {one.p_value:.2g}). "
-        f"With these {one.tasks} tasks one of {needed} or more would have shown itself; a smaller one may exist."
+        f"No difference was shown: {gap} may be chance (p = {one.p_value:.2g}). With these {one.tasks} tasks a true "
+        f"difference of {_points(one.detectable, one.metric)} is shown in four of five cases; a smaller one may exist."
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.evaluation.summary import team_of
 from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import Row
@@ -108,9 +109,10 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
     """Of a rollout that was scored; one that was not says nothing about how scores were made."""
     if row.get("rewards") is None:
         return
+    team = dict(zip(("agent", "model"), team_of(row), strict=True))
     for name in _FROM_ROW:
-        if row.get(name) is not None:
-            yield name, str(row[name])
+        if (value := team.get(name, row.get(name))) is not None:
+            yield name, str(value)
     for plugin in (row.get("plugins") or "").split():
         name, _, version = plugin.partition("=")
         yield f"{_PLUGIN}{name}", version

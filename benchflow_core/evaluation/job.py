@@ -28,9 +28,10 @@ from benchflow_core.evaluation.live import LiveReport
 from benchflow_core.evaluation.needs import Room, make_room
 from benchflow_core.evaluation.reopen import Again, check_drift, reap_left, spent_before, unfinished
 from benchflow_core.evaluation.runner import Runner
-from benchflow_core.evaluation.summary import EvaluationResult, summarize
+from benchflow_core.evaluation.summary import EvaluationResult, summarize, team_of
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import cannot_write, read_json, write_json
+from benchflow_core.results.jobs import planned_arms
 from benchflow_core.results.layout import job_name
 from benchflow_core.rollout.credentials import check_credentials
 from benchflow_core.rollout.host import Host
@@ -252,10 +253,10 @@ class Evaluation:
                 entry.image = attempts.image_key(entry)
             async with report:
                 await runner.run(todo)
-            return self._finish(room.plans[0], watch.seconds, bus)
+            return self._finish(room.plans, watch.seconds, bus)
         except asyncio.CancelledError:
             self._tell("stopped", {"reason": "stopped by the user", "left": runner.left})
-            self._finish(room.plans[0], watch.seconds, bus)
+            self._finish(room.plans, watch.seconds, bus)
             raise
         finally:
             await asyncio.to_thread(bus.close)
@@ -317,19 +318,22 @@ class Evaluation:
             if (result := read_result(self.job_dir, name)) is not None:
                 yield result
 
-    def _finish(self, first: Plan, seconds: float, bus: ObserverBus) -> EvaluationResult:
+    def _finish(self, plans: Sequence[Plan], seconds: float, bus: ObserverBus) -> EvaluationResult:
         assert self._runner is not None and self._record is not None
         runner = self._runner
-        result = summarize(self.job_name, self._finished(), len(self._names), seconds, self.job_dir)
-        role = next(iter(first.roles.values()))
+        arms = planned_arms(vars(self._record))
+        result = summarize(self.job_name, self._finished(), len(self._names), seconds, self.job_dir, arms)
+        sandbox = plans[0].sandbox.name
+        roles = [role for plan in plans for role in plan.roles.values()]
+        agents, models = team_of({"roles": {n: {"agent": r.agent, "model": r.model} for n, r in enumerate(roles)}})
         more = {
             **_plain_config(self.config),
             **self.config.dataset_stamp(),
-            "agent": role.agent,
-            "model": role.model,
-            "environment": first.sandbox.name,
-            "sandbox": first.sandbox.name,
-            "plugins": first.plugins(),
+            "agent": agents,
+            "model": models,
+            "environment": sandbox,
+            "sandbox": sandbox,
+            "plugins": list({str(p): p for plan in plans for p in plan.plugins()}.values()),
             "core_version": __version__,
             "executor": self._place.loaded.stamp() if self._place else None,
             "finished_at": now(),
@@ -351,13 +355,15 @@ class Evaluation:
 
 def summary_of(job_dir: Path) -> tuple[EvaluationResult, dict[str, Any]]:
     """What the files of a job say now, and its `summary.json`, whoever ran it."""
-    names = [row["rollout"] for row in JobRecord.read(job_dir).items]
+    record = JobRecord.read(job_dir)
+    names = [row["rollout"] for row in record.items]
     found = (row for name in names if (row := read_result(job_dir, name)) is not None)
     try:
         summary = dict(read_json(job_dir / "summary.json"))
     except (OSError, ValueError):
         summary = {}
-    result = summarize(job_dir.name, found, len(names), summary.get("elapsed_sec", 0.0), job_dir)
+    arms = planned_arms(vars(record))
+    result = summarize(job_dir.name, found, len(names), summary.get("elapsed_sec", 0.0), job_dir, arms)
     return result, {**result.to_json({}), **summary}
 
 

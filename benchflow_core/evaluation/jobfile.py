@@ -59,6 +59,7 @@ class JobRecord:
     tasks: dict[str, str | None]
     """Absolute path to digest; none for a task that could not be loaded."""
     items: list[dict[str, Any]]
+    """In the order in which they run, which is shuffled: the arms have theirs in `arms`."""
     requirements: list[str]
     """`dist==version` of core and plugins, and `agent NAME==VERSION`."""
     code: list[str] = field(default_factory=list)
@@ -67,11 +68,14 @@ class JobRecord:
     created_at: str = field(default_factory=now)
     drift: list[dict[str, Any]] = field(default_factory=list)
     """What was different when it was resumed, and when."""
+    arms: list[str] = field(default_factory=list)
+    """As the matrix gives them; the first is what the others are compared with."""
     schema_version: str = JOB_VERSION
 
     @classmethod
     def new(cls, job_name: str, config: EvaluationConfig, items: Sequence[Item]) -> JobRecord:
         record = cls(job_name, config.seed, to_json(config), _digests(items), [], _requirements(items), code_in(config))
+        record.arms = [arm.name for arm in config.arms()]
         record.add(items)
         return record
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.evaluation.statistics import bootstrap_interval
-from benchflow_core.evaluation.summary import EvaluationResult, Tally
+from benchflow_core.evaluation.summary import EvaluationResult, Tally, team_of
 from benchflow_core.quick import dataclass
 from benchflow_core.results.index import Row
 from benchflow_core.results.jobs import StoredJob, stored_jobs
 
-__all__ = ["BenchmarkMetrics", "collect_metrics", "index_cache", "job_result", "mixed_lines"]
+__all__ = ["BenchmarkMetrics", "collect_metrics", "index_cache", "job_result", "job_team", "mixed_lines"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def collect_metrics(
     tally, jobs, planned, seconds = Tally(root.name), [], 0, 0.0
     arms: Counter[str] = Counter()
     for job in stored_jobs(root, index_cache()):
-        rows = [row for row in job.rows if all(not value or row.get(key) == value for key, value in wanted.items())]
+        rows = [row for row in job.rows if all(not v or v in _named(row, key) for key, v in wanted.items())]
         jobs.append(job.name)
         planned += len(rows) if any(wanted.values()) else job.planned
         arms.update({} if any(wanted.values()) else job.arms)
@@ -70,6 +70,19 @@ def job_result(job: StoredJob) -> EvaluationResult:
     return tally.result(job.planned, seconds, job.path, job.arms)
 
 
+def job_team(job: StoredJob) -> dict[str, str | None]:
+    """Who ran, and where: all agents and models of all arms, in the order of these, and the sandbox."""
+    place = {arm: n for n, arm in enumerate(job.arms)}
+    rows = sorted(job.rows, key=lambda row: place.get(row["arm"], 0))
+    roles = [role for row in rows for role in (row["roles"] or {"": row}).values()]
+    agents, models = team_of({"roles": dict(enumerate(roles))})
+    return {
+        "agent": agents or job.about.get("agent"),
+        "model": models or job.about.get("model"),
+        "sandbox": next((row["sandbox"] for row in job.rows if row["sandbox"]), job.about.get("sandbox")),
+    }
+
+
 def mixed_lines(result: EvaluationResult) -> list[str]:
     """What was put into one mean and does not belong there; one line each, to be shown with every score."""
     lines = []
@@ -79,10 +92,8 @@ def mixed_lines(result: EvaluationResult) -> list[str]:
             lines.append(f"{what} differs between rollouts: {parts}.")
     if set(result.fidelity) == {"substituted"}:
         lines.append(f"all {result.scored} ran on a substituted image: not comparable with exact ones.")
-    for name, part in result.strata.items():
+    for name, part in ({} if result.arms else result.strata).items():
         lines.append(f"  {name}: {part['passed']}/{part['scored']} ({part['score_ratio']:.1%})")
-    if result.arms:
-        lines.append(f"{len(result.arms)} arms are in this one score: {', '.join(result.arms)}.")
     return lines
 
 
@@ -105,6 +116,12 @@ def _bootstrapped(result: EvaluationResult, samples: int, seed: int) -> dict[str
             "mean_reward_interval": bootstrap_interval([t.rewards for t in tasks], samples=samples, seed=seed),
         }
     }
+
+
+def _named(row: Row, key: str) -> Iterator[str | None]:
+    """What a row has under a name: its own, and that of each of its roles."""
+    yield row.get(key)
+    yield from (role.get(key) for role in (row.get("roles") or {}).values())
 
 
 def _seconds(row: Row) -> float:

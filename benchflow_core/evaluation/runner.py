@@ -180,7 +180,8 @@ class Runner:
         """Back in its old place of the order after a wait. Where the provider asked for quiet, all of its wait."""
         info = result["error_info"]
         wait = max(self._retry.wait(entry.failures), float(info["details"].get("retry_after") or 0.0))
-        self._tell("retry", {"rollout": entry.name, "attempt": entry.attempt, "wait": wait, "error": result["error"]})
+        told = {"rollout": entry.name, "arm": entry.item.arm, "attempt": entry.attempt}
+        self._tell("retry", {**told, "wait": wait, "error": result["error"]})
         self._waiting += 1
 
         def back() -> None:

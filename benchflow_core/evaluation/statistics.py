@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist, fmean
 
 __all__ = [
+    "ALPHA",
     "Interval",
     "bootstrap_interval",
     "clustered_error",
+    "detectable_difference",
     "effective_interval",
-    "holm",
+    "fewest_tasks",
     "ks_up_to",
-    "mean_interval",
     "paired_error",
     "paired_interval",
+    "paired_test",
     "pass_at_k",
     "pass_hat_k",
     "sign_flip_p",
-    "student_quantile",
-    "student_tail",
+    "subset_means",
     "wilson",
 ]
 
 Interval = tuple[float, float]
-_LARGE = 200
-"""Degrees of freedom from which the normal distribution is as good as Student's."""
-_SUMS = 200_000
+ALPHA = 0.05
+"""What is said to differ is wrong in at most so many of all families of comparisons."""
+_SUMS = 50_000
 """Most distinct sums that are followed exactly."""
 
 
@@ -76,17 +77,6 @@ def effective_interval(groups: Sequence[Sequence[float]], confidence: float = 0.
     return wilson(p * worth, worth, confidence)
 
 
-def mean_interval(groups: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval | None:
-    """Student's interval around the mean, with the clustered error and one degree of freedom less than tasks."""
-    clusters = [group for group in groups if group]
-    error = clustered_error(clusters)
-    if error is None:
-        return None
-    mean = sum(map(sum, clusters)) / sum(map(len, clusters))
-    half = student_quantile(0.5 + confidence / 2, len(clusters) - 1) * error
-    return mean - half, mean + half
-
-
 def bootstrap_interval(
     groups: Sequence[Sequence[float]],
     *,
@@ -105,9 +95,12 @@ def bootstrap_interval(
     for _ in range(samples):
         totals, sizes = zip(*draw(pairs, k=count), strict=True)
         drawn.append(sum(totals) / sum(sizes))
-    drawn.sort()
+    return _percentiles(sorted(drawn), confidence)
+
+
+def _percentiles(ordered: Sequence[float], confidence: float) -> Interval:
     edge = (1 - confidence) / 2
-    return _percentile(drawn, edge), _percentile(drawn, 1 - edge)
+    return _percentile(ordered, edge), _percentile(ordered, 1 - edge)
 
 
 def _percentile(ordered: Sequence[float], q: float) -> float:
@@ -147,7 +140,8 @@ def ks_up_to(most: int) -> list[int]:
 def sign_flip_p(differences: Sequence[float]) -> float:
     """Two-sided: how often random signs give a sum as far from zero. With ±1 this is McNemar's exact test.
 
-    Exact as long as the possible sums can be listed, as they can for passes; else by Student's t.
+    Exact as long as the possible sums can be listed, as they can for passes; else by the normal distribution of a sum
+    of so many random signs.
     """
     moved = [round(abs(d) * 1e9) for d in differences if abs(d) > 1e-9]
     if not moved:
@@ -155,7 +149,7 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     sums: dict[int, float] = {0: 1.0}
     for size in moved:
         if len(sums) > _SUMS:
-            return _t_test_p(differences)
+            return 2 * _tail(abs(math.fsum(differences)) / math.sqrt(math.fsum(d * d for d in differences)))
         then: dict[int, float] = {}
         for value, chance in sums.items():
             for signed in (value - size, value + size):
@@ -166,11 +160,8 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     return min(1.0, math.fsum(chance for value, chance in sums.items() if abs(value) >= seen - slack))
 
 
-def _t_test_p(differences: Sequence[float]) -> float:
-    error = clustered_error([[d] for d in differences])
-    if not error:
-        return 1.0
-    return 2 * student_tail(abs(fmean(differences)) / error, len(differences) - 1)
+def _tail(z: float) -> float:
+    return 1 - NormalDist().cdf(z)
 
 
 def paired_error(differences: Sequence[float]) -> tuple[float, float]:
@@ -185,65 +176,91 @@ def paired_error(differences: Sequence[float]) -> tuple[float, float]:
 
 
 def paired_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Bonett and Price's, of passes."""
     centre, error = paired_error(differences)
     half = NormalDist().inv_cdf(0.5 + confidence / 2) * error
     return max(-1.0, centre - half), min(1.0, centre + half)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted for asking several questions at once, in the order given."""
-    adjusted = [0.0] * len(p_values)
-    worst = 0.0
-    for place, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        worst = max(worst, min(1.0, p_values[index] * (len(p_values) - place)))
-        adjusted[index] = worst
-    return adjusted
+def paired_test(
+    differences: Sequence[float], *, passes: bool, comparisons: int = 1, samples: int = 2000, seed: int = 0
+) -> tuple[Interval, float]:
+    """An interval for the mean difference and p, which always say the same: p < 5 % where the interval leaves out zero.
+
+    Two methods have to agree that there is a difference: the sign-flip test, which is exact, and the interval, which
+    is Bonett and Price's for `passes`, else that of `subset_means`. Both allow for as many `comparisons` as are made at
+    once.
+    """
+    if passes or len(set(differences)) == 1:  # equal values have equal means, which would claim to be certain
+        size = 1.0 if passes else abs(differences[0]) or 1.0
+
+        def interval_at(confidence: float) -> Interval:
+            low, high = paired_interval([d / size for d in differences], confidence)
+            return low * size, high * size
+    else:
+        drawn = subset_means(differences, samples=samples, seed=seed)
+
+        def interval_at(confidence: float) -> Interval:
+            return _percentiles(drawn, confidence)
+
+    p = min(1.0, comparisons * max(sign_flip_p(differences), _level_of_zero(interval_at)))
+    low, high = interval_at(1 - ALPHA / comparisons)
+    if p >= ALPHA:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return (low, high), p
 
 
-# --- Student's t ---------------------------------------------------------------------------------------------
+def subset_means(values: Sequence[float], *, samples: int = 2000, seed: int = 0) -> list[float]:
+    """Means of subsets drawn at random, sorted. Their percentiles are the interval that belongs to the sign-flip test:
+    it holds a true mean as often as it says, for few values too, if they scatter evenly around that (Hartigan 1969)."""
+    from random import Random
+
+    chance = Random(seed).random
+    drawn = ([value for value in values if chance() < 0.5] for _ in range(samples))
+    return sorted(fmean(subset) for subset in drawn if subset)
 
 
-def student_tail(t: float, df: float) -> float:
-    """Chance of a value above `t`."""
-    if t < 0:
-        return 1 - student_tail(-t, df)
-    return _incomplete_beta(df / 2, 0.5, df / (df + t * t)) / 2
+def _level_of_zero(interval_at: Callable[[float], Interval]) -> float:
+    """The error level at which an interval just reaches zero: what p is for the test that belongs to the interval."""
+    inside, outside = 0.0, 1.0
+    for _ in range(50):
+        level = (inside + outside) / 2
+        low, high = interval_at(1 - level)
+        inside, outside = (level, outside) if low <= 0 <= high else (inside, level)
+    return outside
 
 
-def student_quantile(q: float, df: float) -> float:
-    """The value below which a share `q` lies."""
-    if df >= _LARGE:
-        z = NormalDist().inv_cdf(q)
-        return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df * df)
-    if q < 0.5:
-        return -student_quantile(1 - q, df)
-    low, high = 0.0, 1.0
-    while student_tail(high, df) > 1 - q:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if student_tail(middle, df) > 1 - q else (low, middle)
-    return (low + high) / 2
+def detectable_difference(
+    differences: Sequence[float], *, passes: bool, comparisons: int = 1, power: float = 0.8
+) -> float | None:
+    """The smallest true difference that would be shown in 80 of 100 cases, by the spread seen here.
+
+    Never less than the exact test can show with as many tasks against the others as here; None without any spread.
+    """
+    n, level = len(differences), ALPHA / comparisons
+    error = paired_error(differences)[1] if passes else clustered_error([[d] for d in differences])
+    against = min(sum(d > 0 for d in differences), sum(d < 0 for d in differences))
+    if not error or n < fewest_tasks(comparisons):
+        return None
+    largest = max(map(abs, differences)) or 1.0
+    quantiles = NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(power)
+    more = fewest_tasks(comparisons, against) - against
+    return min(1.0, max(quantiles * error, more * largest / n))
 
 
-def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (Lentz)."""
-    if x <= 0 or x >= 1:
-        return min(max(x, 0.0), 1.0)
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(b, a, 1 - x)
-    tiny = 1e-300
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)) / a
-    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or tiny)
-    result = d
-    for m in range(1, 500):
-        for term in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / ((1 + term * d) or tiny)
-            c = (1 + term / c) or tiny
-            result *= c * d
-        if abs(c * d - 1) < 1e-15:
-            break
-    return front * result
+def fewest_tasks(comparisons: int = 1, against: int = 0) -> int:
+    """How many tasks have to change in one direction, with some `against` them, before the exact test shows it."""
+    few, enough = against, 2 * against + 64
+    while few < enough - 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if _exact_p(middle, against) < ALPHA / comparisons else (middle, enough)
+    return enough
+
+
+def _exact_p(better: int, worse: int) -> float:
+    """McNemar's exact p, of more better than worse."""
+    thrown, ways, total = better + worse, 1, 0
+    for heads in range(worse + 1):
+        total += ways
+        ways = ways * (thrown - heads) // (heads + 1)
+    return 2 * total / (1 << thrown)

@@ -12,7 +12,7 @@ from benchflow_core.evaluation import statistics as st
 from benchflow_core.quick import dataclass
 from benchflow_core.rollout.result import outcome_of
 
-__all__ = ["SUMMARY_VERSION", "EvaluationResult", "Tally", "arm_of", "summarize"]
+__all__ = ["SUMMARY_VERSION", "EvaluationResult", "Tally", "arm_of", "summarize", "team_of"]
 
 SUMMARY_VERSION = "1.0"
 _SHOWN_FAILURES = 20
@@ -53,7 +53,8 @@ class EvaluationResult:
     usage: dict[str, float] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     arms: dict[str, EvaluationResult] = field(default_factory=dict)
-    """Where several agents, models or arms were put together: each for itself."""
+    """Where several agents, models or arms were run: each by itself, in the order of the job. Their scores are the
+    job's scores; there is none over all of them."""
     job_dir: Path | None = None
 
     @property
@@ -69,39 +70,55 @@ class EvaluationResult:
         return self.scored / self.total if self.total else 0.0
 
     @property
-    def score(self) -> float:
-        """Passed among the scored; read it together with `coverage` and `bounds`."""
+    def score(self) -> float | None:
+        """Passed among the scored; read it together with `coverage` and `bounds`. None with several `arms`."""
+        if self.arms:
+            return None
         return self.passed / self.scored if self.scored else 0.0
 
     @property
-    def score_excl_errors(self) -> float:
+    def score_excl_errors(self) -> float | None:
         """The older name of `score`, from when errors counted as failures in it."""
         return self.score
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """The score if every unscored rollout had failed, and if every one had passed."""
+    def parts(self) -> dict[str, EvaluationResult]:
+        """What has a score: each arm by its name, or the whole, without a name, where there are none."""
+        return self.arms or {"": self}
+
+    @property
+    def lowest_score(self) -> float:
+        """The score of the worst arm: what a threshold is compared with."""
+        return min(part.score or 0.0 for part in self.parts.values())
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The score if every unscored rollout had failed, and if every one had passed. None with several `arms`."""
+        if self.arms:
+            return None
         if not self.total:
             return 0.0, 0.0
         return self.passed / self.total, (self.passed + self.unscored) / self.total
 
     @property
     def mean_reward(self) -> float | None:
-        return self.reward_sum / self.rewarded if self.rewarded else None
+        return self.reward_sum / self.rewarded if self.rewarded and not self.arms else None
 
     @property
     def score_error(self) -> float | None:
         """Standard error of `score`, clustered by task; none with fewer than two tasks."""
-        return st.clustered_error(t.passes for t in self.tasks.values())
+        return None if self.arms else st.clustered_error(t.passes for t in self.tasks.values())
 
     @property
     def score_interval(self) -> tuple[float, float] | None:
         """95 %, Wilson's, for as many rollouts as the trials of the same tasks are worth."""
-        return st.effective_interval([t.passes for t in self.tasks.values()]) if self.scored else None
+        if self.arms or not self.scored:
+            return None
+        return st.effective_interval([t.passes for t in self.tasks.values()])
 
     @property
     def reward_error(self) -> float | None:
-        return st.clustered_error(t.rewards for t in self.tasks.values())
+        return None if self.arms else st.clustered_error(t.rewards for t in self.tasks.values())
 
     @property
     def trials(self) -> dict[str, tuple[int, int]]:
@@ -134,10 +151,10 @@ class EvaluationResult:
 
         low, high = self.score_interval or (None, None)
         facts = [
-            ("score", f"{self.score:.1%}" if self.scored else "none yet"),
+            ("score", _percent(self.score) if self.scored else "none yet"),
             ("95 % interval", f"{low:.1%} to {high:.1%}" if low is not None and high is not None else None),
             ("coverage", f"{self.scored}/{self.total} scored"),
-            ("bounds", f"{self.bounds[0]:.1%} to {self.bounds[1]:.1%}" if self.unscored else None),
+            ("bounds", f"{self.bounds[0]:.1%} to {self.bounds[1]:.1%}" if self.unscored and self.bounds else None),
             ("outcomes", ", ".join(f"{n} {name}" for name, n in self._counts() if n)),
             ("mean reward", self.mean_reward),
             ("unscored", ", ".join(f"{kind} {n}" for kind, n in self.unscored_by_kind.items())),
@@ -145,20 +162,22 @@ class EvaluationResult:
             ("seconds", round(self.elapsed_sec, 1) or None),
             ("folder", self.job_dir),
         ]
-        arms = [(name, f"{a.score:.1%}", f"{a.scored}/{a.total}") for name, a in self.arms.items()]
-        failures = [(f["task"], f["outcome"], f["reason"]) for f in self.failures[:_SHOWN_FAILURES]]
+        arms = [(name, _percent(a.score), f"{a.scored}/{a.total}") for name, a in self.arms.items()]
+        failures = [
+            (f["task"], f["arm"] if self.arms else None, f["outcome"], f["reason"])
+            for f in self.failures[:_SHOWN_FAILURES]
+        ]
         return card(
             f"Evaluation {self.job_name}",
             facts,
             table(["arm", "score", "scored"], arms),
-            table(["task", "outcome", "why"], failures),
+            table(["task", "arm", "outcome", "why"], failures),
         )
 
     def _counts(self) -> list[tuple[str, int]]:
         return [(name, getattr(self, name)) for name in ("passed", "failed", "errored", "verifier_errored")]
 
     def to_json(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        low, high = self.bounds
         return {
             "schema_version": SUMMARY_VERSION,
             "job_name": self.job_name,
@@ -173,9 +192,9 @@ class EvaluationResult:
             "unscored": self.unscored,
             "unscored_by_kind": self.unscored_by_kind,
             "coverage": self.coverage,
-            "score": f"{self.score:.1%}",
+            "score": _percent(self.score),
             "score_ratio": self.score,
-            "score_bounds": [low, high],
+            "score_bounds": self.bounds,
             "score_error": self.score_error,
             "score_interval": self.score_interval,
             "mean_reward": self.mean_reward,
@@ -186,7 +205,7 @@ class EvaluationResult:
             "error_categories": self.error_categories,
             "image_fidelity": self.fidelity,
             "verifier_isolation": self.isolation,
-            "strata": self.strata,
+            "strata": {} if self.arms else self.strata,
             **({"arms": {name: arm.to_json({}) for name, arm in self.arms.items()}} if self.arms else {}),
             "elapsed_sec": round(self.elapsed_sec, 3),
         }
@@ -208,7 +227,7 @@ class Tally:
             arm = self._arms[name] = _Arm()
         arm.add(result, outcome)
         if outcome != "passed":
-            self._failures.append(_failure(result, outcome))
+            self._failures.append(_failure(result, outcome, name))
 
     def result(
         self,
@@ -217,17 +236,17 @@ class Tally:
         job_dir: Path | None = None,
         arms: Mapping[str, int] | None = None,
     ) -> EvaluationResult:
-        """`planned` counts rollouts that left no result, too; `arms` does so for each arm by itself."""
-        for name in arms or ():
-            self._arms.setdefault(name, _Arm())
+        """`planned` counts rollouts that left no result, too; `arms` does so for each arm, in the order of the job."""
+        wanted = arms or {}
+        names = [*wanted, *sorted(self._arms.keys() - wanted.keys())]
+        found = {name: self._arms.get(name) or _Arm() for name in names}
         whole = _Arm()
-        for arm in self._arms.values():
+        for arm in found.values():
             whole.join(arm)
         result = whole.result(self._name, planned)
         result.elapsed_sec, result.job_dir, result.failures = elapsed, job_dir, self._failures
-        if len(self._arms) > 1:
-            wanted = arms or {}
-            result.arms = {name: arm.result(name, wanted.get(name)) for name, arm in sorted(self._arms.items())}
+        if len(found) > 1:
+            result.arms = {name: arm.result(name, wanted.get(name)) for name, arm in found.items()}
         return result
 
 
@@ -329,11 +348,17 @@ def summarize(
 
 
 def arm_of(result: Mapping[str, Any]) -> str:
-    """The arm as the job names it, else who ran: agent and model."""
+    """The arm as the job names it, else who ran: agents and models."""
     if result.get("arm"):
         return str(result["arm"])
-    agent, model = result.get("agent"), result.get("model")
-    return f"{agent} {model}" if agent and model else str(agent or model or "")
+    return " ".join(name for name in team_of(result) if name)
+
+
+def team_of(result: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The agents and the models of all roles, each named once."""
+    roles = (result.get("roles") or {}).values() or [result]
+    agents, models = (dict.fromkeys(str(r[key]) for r in roles if r.get(key)) for key in ("agent", "model"))
+    return ", ".join(agents) or None, ", ".join(models) or None
 
 
 def _task_key(result: Mapping[str, Any]) -> str:
@@ -346,11 +371,15 @@ def _why(result: Mapping[str, Any]) -> str:
     return str(info["kind"]) if info else "no-reward"
 
 
-def _failure(result: Mapping[str, Any], outcome: str) -> dict[str, Any]:
+def _percent(score: float | None) -> str | None:
+    return None if score is None else f"{score:.1%}"
+
+
+def _failure(result: Mapping[str, Any], outcome: str, arm: str) -> dict[str, Any]:
     reason = result.get("error") or result.get("verifier_error") or _reward_text(result.get("rewards"))
     told = result.get("error_info") or result.get("verifier_error_info") or {}
     failure = {"task": result["task_name"], "rollout": result["rollout_name"], "outcome": outcome, "reason": reason}
-    return {**failure, "remedy": told.get("remedy") or ""}
+    return {**failure, "arm": arm, "remedy": told.get("remedy") or ""}
 
 
 def _reward_text(rewards: Mapping[str, float] | None) -> str:

@@ -38,6 +38,7 @@ _KEYS: Final = [
     "rewards",
     "agent",
     "model",
+    "roles",
     "sandbox",
     "image_fidelity",
     "verifier_isolation",
@@ -163,6 +164,7 @@ def row_of(result: Mapping[str, Any]) -> Row:
             raise ValueError(f"reward {name} is {value}")
     used = result.get("agent_result") or {}
     row["agent_result"] = {key: used.get(key) for key in _USAGE}
+    row["roles"] = {name: {k: r.get(k) for k in ("agent", "model")} for name, r in (row["roles"] or {}).items()}
     row["plugins"] = " ".join(sorted(f"{p['kind']}:{p['name']}={p['version']}" for p in result.get("plugins") or ()))
     return row
 

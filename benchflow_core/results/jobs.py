@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import JobFolder, Row, find_jobs, read_rows
 
-__all__ = ["StoredJob", "find_folder", "rollout_results", "stored_jobs"]
+__all__ = ["StoredJob", "find_folder", "planned_arms", "rollout_results", "stored_jobs"]
 
 _PLAN = "job.json"
 
@@ -32,7 +32,7 @@ class StoredJob:
     finished: bool
     planned: int
     arms: dict[str, int]
-    """Planned rollouts of each arm; empty where the job has none."""
+    """Planned rollouts of each arm, in the order of the matrix; empty where the job has none."""
 
     @property
     def name(self) -> str:
@@ -71,17 +71,24 @@ def _stored(folder: JobFolder, cache: Path | None) -> StoredJob:
     path = Path(folder.path)
     about = _object(path / "summary.json") if folder.has_summary else {}
     rows = read_rows(folder, cache)
-    items = _items(path)
+    plan = _object(path / _PLAN)
+    items = _items(plan)
     total = about.get("total")
     known = len(items) if items else total if isinstance(total, int) else 0
     planned = max(len(rows) + len(folder.unfinished), known)
-    arms = Counter(str(item["arm"]) for item in items if item.get("arm"))
-    return StoredJob(path, rows, folder.unfinished, about, bool(about), planned, dict(arms))
+    return StoredJob(path, rows, folder.unfinished, about, bool(about), planned, planned_arms(plan))
 
 
-def _items(path: Path) -> list[dict[str, Any]]:
+def planned_arms(plan: Mapping[str, Any]) -> dict[str, int]:
+    """How many rollouts each arm has in a `job.json`, in the order of the matrix."""
+    counts = Counter(str(item["arm"]) for item in _items(plan) if item.get("arm"))
+    order = [arm for arm in plan.get("arms") or () if arm in counts]
+    return {arm: counts[arm] for arm in dict.fromkeys([*order, *sorted(counts)])}
+
+
+def _items(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rollouts that the job set out to run, as its plan names them."""
-    items = _object(path / _PLAN).get("items")
+    items = plan.get("items")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 

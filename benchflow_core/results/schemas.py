@@ -233,9 +233,11 @@ class Summary(BaseModel):
     unscored: int
     unscored_by_kind: dict[str, int]
     coverage: float
-    score: str
-    score_ratio: float
-    score_bounds: tuple[float, float]
+    agent: str | None = Field(None, description="all agents of all arms and roles, separated by commas")
+    model: str | None = Field(None, description="all models, as the agents")
+    score: str | None = Field(description="null with several arms, as every number over all rollouts: see `arms`")
+    score_ratio: float | None
+    score_bounds: tuple[float, float] | None
     score_error: float | None = Field(description="standard error, clustered by task; null with fewer than two tasks")
     score_interval: tuple[float, float] | None = Field(description="95 %, Wilson's, clustered by task")
     mean_reward: float | None

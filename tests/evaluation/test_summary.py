@@ -119,7 +119,9 @@ def test_arms_are_scored_apart_and_their_trials_are_not_taken_for_the_same():
     assert {name: (arm.passed, arm.total) for name, arm in total.arms.items()} == {"x": (1, 1), "y": (1, 2)}
     assert total.at_k() == {"pass_at_k": {}, "pass_hat_k": {}}
     assert total.flaky() == [{"task": "a", "passed": 1, "scored": 2, "arm": "y"}]
-    assert "2 arms are in this one score" in " ".join(mixed_lines(total))
+    assert (total.score, total.bounds, total.mean_reward, total.score_interval) == (None,) * 4, "no score over arms"
+    assert total.lowest_score == 0.5 and total.to_json({})["score"] is None
+    assert [failure["arm"] for failure in total.failures] == ["y"]
 
 
 def test_unknown_usage_is_not_zero():

@@ -57,7 +57,7 @@ def go_on(ui: Ui, given: dict[str, Any], *, again: Again = "nothing", trials: in
         ),
     )
     short = result.unscored if record.config["verify"] else sum(result.error_categories.values())
-    if short or (fail_under is not None and result.score < fail_under):
+    if short or (fail_under is not None and result.lowest_score < fail_under):
         raise SystemExit(1)
 
 

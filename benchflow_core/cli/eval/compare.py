@@ -28,8 +28,10 @@ _LONGEST = 60
 @click.option("--metric", default="pass", show_default=True, help="pass, or the name of a reward, such as reward.")
 @click.option("--allow-different", "allow", multiple=True, metavar="FIELD", help="A field that may differ; repeatable.")
 @click.option("--margin", type=click.FloatRange(0, 1), help="A difference that would not matter: 0.02 is two points.")
-@click.option("--samples", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--samples", type=click.IntRange(100), default=2000, show_default=True, help="Draws for a reward's interval."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of these draws.")
 @click.option("-o", "--jobs-dir", type=click.Path(), default="jobs", show_default=True, help="Where jobs are by name.")
 @click.pass_obj
 def compare(
@@ -67,7 +69,7 @@ def compare(
     data = {
         "sides": [{"name": side.name, **side.result.to_json({})} for side in sides],
         "comparisons": [one.to_json() for one in found],
-        "bootstrap": {"samples": samples, "seed": seed},
+        "draws": {"samples": samples, "seed": seed},
     }
 
     def text() -> None:
@@ -90,8 +92,7 @@ def _table(sides: Sequence[Side], found: Sequence[Comparison]) -> tuple[list[str
     scale = 100.0 if metric == "pass" else 1.0
     rows = [[sides[0].name, *_own_cells(sides[0], found[0].base_mean * scale), "", "", ""]]
     for side, one in zip(sides[1:], found, strict=True):
-        interval = _range(one.interval, scale) if one.interval else "–"
-        against = [f"{one.difference * scale:+.3g}", interval, f"{one.p_value:.3g}"]
+        against = [f"{one.difference * scale:+.3g}", _range(one.interval, scale), f"{one.p_value:.3g}"]
         rows.append([side.name, *_own_cells(side, one.other_mean * scale), *against])
     shown = "PASS %" if metric == "pass" else metric.upper()
     return ["", shown, "COVERAGE", f"AGAINST {base}", "95 % INTERVAL", "P"], rows
@@ -105,14 +106,12 @@ def _lines(one: Comparison) -> Iterator[str]:
     scale, unit = (100.0, " points") if one.metric == "pass" else (1.0, "")
     yield f"{one.other} against {one.base}, {one.metric}, {one.tasks} tasks paired:"
     yield f"  {one.base_mean * scale:.3g} → {one.other_mean * scale:.3g}: {one.difference * scale:+.3g}{unit}"
-    if one.interval:
-        yield f"  95 % interval {_range(one.interval, scale)}{unit}"
-    if one.bootstrap_interval:
-        yield f"  bootstrap interval {_range(one.bootstrap_interval, scale)}{unit}"
+    together = f", for {one.together} comparisons together" if one.together > 1 else ""
+    yield f"  95 % interval {_range(one.interval, scale)}{unit}{together}"
     same = one.tasks - one.better - one.worse
     yield f"  {one.better} tasks better, {one.worse} worse, {same} the same, p = {one.p_value:.3g}"
     if one.detectable is not None:
-        yield f"  smallest difference it could have shown: {one.detectable * scale:.3g}{unit}"
+        yield f"  a true difference of {one.detectable * scale:.3g}{unit} is shown in four of five cases"
     for entry in one.unpaired[:_SHOWN]:
         yield f"  not paired: {entry['task']}: {entry['reason']}"
     if len(one.unpaired) > _SHOWN:

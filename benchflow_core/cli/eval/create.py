@@ -126,7 +126,7 @@ def _run(ui: Ui, spec: JobSpec, fail_under: float | None, health: Path | None) -
 
         write_health(health, result, job_json(job), job.job_dir)
     short = result.unscored if spec.config.verify else sum(result.error_categories.values())
-    if short or (fail_under is not None and result.score < fail_under):
+    if short or (fail_under is not None and result.lowest_score < fail_under):
         raise SystemExit(1)
 
 

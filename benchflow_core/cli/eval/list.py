@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +18,43 @@ __all__ = ["list_jobs"]
 @click.pass_obj
 def list_jobs(ui: Ui, jobs_dir: str) -> None:
     """Jobs below a folder, oldest first, as their rollouts say now."""
-    from benchflow_core.evaluation.metrics import index_cache, job_result
+    from benchflow_core.evaluation.metrics import index_cache, job_result, job_team
     from benchflow_core.results.jobs import stored_jobs
 
     rows: list[tuple[str, dict[str, Any]]] = []
     for job in stored_jobs(Path(jobs_dir), index_cache()):
         result = job_result(job)
-        first = job.rows[0] if job.rows else {}
-        who = {key: job.about.get(key, first.get(key)) for key in ("agent", "model", "sandbox")}
-        if result.arms:
-            who["agent"] = f"{len(result.arms)} arms"
         began = min((row["started_at"] or "" for row in job.rows), default="")
         status = {"status": "finished" if job.finished else "unfinished", "started_at": began or None}
-        data = result.to_json({**{k: v for k, v in job.about.items() if k not in _COUNTED}, **who, **status})
+        data = result.to_json({**{k: v for k, v in job.about.items() if k not in _COUNTED}, **job_team(job), **status})
         rows.append((began or job.name, {**data, "job_dir": str(job.path)}))
     jobs = [data for _, data in sorted(rows, key=lambda row: row[0])]
 
     def text() -> None:
-        table = [
-            [
-                j["job_name"],
-                str(j["agent"] or ""),
-                str(j["model"] or ""),
-                str(j["sandbox"] or ""),
-                f"{j['passed']}/{j['scored']}",
-                f"{j['scored']}/{j['total']}",
-                j["score"] if j["scored"] else "–",
-                "" if j["status"] == "finished" else j["status"],
-            ]
-            for j in jobs
-        ]
-        if table:
+        if table := [line for job in jobs for line in _lines(job)]:
             ui.table(["JOB", "AGENT", "MODEL", "SANDBOX", "PASSED", "COVERAGE", "SCORE", ""], table)
         else:
             ui.note(f"no job in {jobs_dir}")
 
     ui.emit(jobs, text)
+
+
+def _lines(job: dict[str, Any]) -> Iterator[list[str]]:
+    """A line for the job, and with several arms one for the score of each."""
+    arms = job.get("arms") or {}
+    status = "" if job["status"] == "finished" else job["status"]
+    who = [str(job[key] or "") for key in ("agent", "model", "sandbox")]
+    yield [job["job_name"], *who, *(["", _coverage(job), ""] if arms else _score(job)), status]
+    for name, arm in arms.items():
+        yield [f"  {name}", "", "", "", *_score(arm), ""]
+
+
+def _score(one: dict[str, Any]) -> list[str]:
+    return [f"{one['passed']}/{one['scored']}", _coverage(one), one["score"] if one["scored"] else "–"]
+
+
+def _coverage(one: dict[str, Any]) -> str:
+    return f"{one['scored']}/{one['total']}"
 
 
 _COUNTED = ("arms", "strata", "total_tool_calls", "total_skill_invocations", "avg_skill_invocations")

@@ -29,23 +29,19 @@ def metrics(ui: Ui, jobs_dir: str, benchmark: str, agent: str, model: str, arm: 
 
     Read from the rollouts' own files; `docs/statistics.md` says how each number is made.
     """
-    from benchflow_core.cli.eval.scores import percent, score_lines, score_text
+    from benchflow_core.cli.eval.scores import percent, score_report
     from benchflow_core.evaluation.metrics import collect_metrics
 
     found = collect_metrics(jobs_dir, benchmark, agent, model, arm=arm, bootstrap=bootstrap, seed=seed)
 
     def text() -> None:
-        ui.out(f"{benchmark or jobs_dir}: {score_text(found.result)}")
-        for line in score_lines(found.result):
-            ui.out(f"  {line}")
+        ui.out(f"{benchmark or jobs_dir}:")
+        for line in score_report(found.result):
+            ui.out(line)
         for name, part in (found.bootstrap.get("bootstrap") or {}).items():
             if name == "score_interval" and part:
                 ui.out(
                     f"  bootstrap interval {percent(part[0])} to {percent(part[1])} ({bootstrap} samples, seed {seed})"
                 )
-        for name, one in found.result.arms.items():
-            ui.out(f"{name}: {score_text(one)}")
-            for line in score_lines(one):
-                ui.out(f"  {line}")
 
     ui.emit(found.summary(), text)

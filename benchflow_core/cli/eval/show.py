@@ -41,7 +41,7 @@ def show(ui: Ui, job: str, everything: bool, jobs_dir: str) -> None:
 
 
 def _show_job(ui: Ui, path: Path, everything: bool) -> None:
-    from benchflow_core.cli.eval.scores import score_lines, score_text
+    from benchflow_core.cli.eval.scores import score_report
     from benchflow_core.errors import ConfigurationError
     from benchflow_core.evaluation.metrics import index_cache, job_result
     from benchflow_core.results.jobs import stored_jobs
@@ -57,19 +57,17 @@ def _show_job(ui: Ui, path: Path, everything: bool) -> None:
     def text() -> None:
         for line in _heading(job):
             ui.out(line)
-        ui.out(f"Score: {score_text(result)}")
-        for line in score_lines(result):
-            ui.out(f"  {line}")
-        for name, arm in result.arms.items():
-            ui.out(f"  {name}: {score_text(arm)}")
-        _table(ui, rows, everything)
+        for line in score_report(result):
+            ui.out(line)
+        _table(ui, rows, everything, arms=bool(result.arms))
 
     ui.emit({**data, "job_dir": str(path), "unfinished": job.unfinished, "rollouts": rows}, text)
 
 
 def _heading(job: StoredJob) -> Iterator[str]:
-    first: Mapping[str, Any] = job.rows[0] if job.rows else {}
-    who = [job.about.get(key) or first.get(key) for key in ("agent", "model", "sandbox")]
+    from benchflow_core.evaluation.metrics import job_team
+
+    who = job_team(job).values()
     began = min((row["started_at"] or "" for row in job.rows), default="")
     when = [f"started {began[:19]} UTC"] if began else []
     yield f"Job {job.name}: {', '.join([*(str(part) for part in who if part), *when])}"
@@ -84,7 +82,8 @@ def _rank(row: Row) -> int:
     return ("errored", "verifier_errored", "failed", "passed").index(outcome_of(row))
 
 
-def _table(ui: Ui, rows: list[Row], everything: bool) -> None:
+def _table(ui: Ui, rows: list[Row], everything: bool, *, arms: bool) -> None:
+    from benchflow_core.evaluation.summary import arm_of
     from benchflow_core.rollout.result import outcome_of
 
     chosen = rows if everything else [row for row in rows if outcome_of(row) != "passed"][:_SHOWN]
@@ -96,8 +95,9 @@ def _table(ui: Ui, rows: list[Row], everything: bool) -> None:
         seconds = (row.get("timing") or {}).get("total")
         why = row.get("error") or row.get("verifier_error") or ", ".join(row.get("flags") or ())
         took = f"{seconds:.1f} s" if seconds is not None else ""
-        cells.append([row["rollout_name"], outcome_of(row), _rewards(row), took, str(why)])
-    ui.table(["ROLLOUT", "OUTCOME", "REWARD", "TIME", "WHY"], cells)
+        arm = [arm_of(row)] if arms else []
+        cells.append([row["rollout_name"], *arm, outcome_of(row), _rewards(row), took, str(why)])
+    ui.table(["ROLLOUT", *(["ARM"] if arms else []), "OUTCOME", "REWARD", "TIME", "WHY"], cells)
     if len(chosen) < len(rows):
         ui.note(f"{len(rows) - len(chosen)} rollouts are not shown; --all shows every one")
 
@@ -124,11 +124,12 @@ def _show_rollout(ui: Ui, path: Path) -> None:
 
 
 def _about_rollout(result: Mapping[str, Any]) -> Iterator[str]:
+    from benchflow_core.evaluation.summary import team_of
     from benchflow_core.rollout.result import outcome_of
 
     reward = f", reward {_rewards(result)}" if result.get("rewards") else ""
     yield f"{result['task_name']}: {outcome_of(result)}{reward}"
-    who = ", ".join(str(result[key]) for key in ("agent", "model", "sandbox", "arm") if result.get(key))
+    who = ", ".join(str(part) for part in (*team_of(result), result.get("sandbox"), result.get("arm")) if part)
     number = f"trial {result.get('trial')}, attempt {result.get('attempt')}"
     yield f"  rollout {result['rollout_name']}, {number}: {who}"
     for key in ("error", "verifier_error"):

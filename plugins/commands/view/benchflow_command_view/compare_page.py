@@ -58,7 +58,8 @@ def _arms(jid: str, path: Path, job: JobResults, *, alone: bool) -> Iterator[dic
         yield {"what": str(path), **_side(jid, job.name, job.rows, job.summary)}
         return
     summaries = job.summary.get("arms") or {}
-    for arm, rows in sorted(arms.items()):
+    for arm in [*(arm for arm in summaries if arm in arms), *sorted(arms.keys() - summaries.keys())]:
+        rows = arms[arm]
         name = arm if alone else f"{job.name}:{arm}"
         yield {"what": f"{path}:{arm}", **_side(jid, name, rows, summaries.get(arm) or {})}
 

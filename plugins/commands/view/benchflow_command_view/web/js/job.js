@@ -73,6 +73,7 @@ function jobHead(doc) {
     h("span", { class: "grow" }), arms.length > 1 && link(`/compare/${doc.id}`, "Compare arms"),
     button("JSON", () => showJson(doc.name, get(`job/${doc.id}`).then(({ columns, ...rest }) => rest)), { class: "chip quiet" })),
   h("div", { class: "card score-card" },
+    arms.length > 1 ? h("div", { class: "big" }, plainTable(["Arm", "Score", "95 % interval", "Scored"], arms.map(([name, arm]) => [name, h("strong", {}, arm.scored ? percent(arm.score_ratio) : "–"), arm.scored && arm.score_interval ? `${percent(arm.score_interval[0])} to ${percent(arm.score_interval[1])}` : "", `${arm.scored}/${arm.total}`]))) :
     h("div", { class: "big" }, h("div", { class: "value" }, s.scored ? percent(s.score_ratio) : "–"), h("div", { class: "soft" }, s.scored ? "passed among the scored" : "nothing is scored yet"), scoreBar(s),
       s.scored > 0 && s.score_interval && h("div", { class: "soft" }, `95 % interval ${percent(s.score_interval[0])} to ${percent(s.score_interval[1])}`),
       s.scored > 0 && s.unscored > 0 && h("div", { class: "soft" }, `with the unscored, between ${percent(s.score_bounds[0])} and ${percent(s.score_bounds[1])}`)),
@@ -84,8 +85,7 @@ function jobHead(doc) {
     facts([["Agent", listed(f.agent)], ["Model", listed(f.model)], ["Sandbox", listed(f.sandbox)], ["Dataset", listed(f.dataset)],
       ["Duration", s.elapsed_sec ? duration(s.elapsed_sec) : null], ["Cost", money(s.total_cost_usd)], ["Tokens", amount(s.total_tokens)], ["Started", when(doc.started)], ["Core", listed(f.core)]]),
     Object.keys(f.plugins || {}).length > 0 && fold(count(Object.keys(f.plugins).length, "plugin"), () => plainTable(["Plugin", "Version", "Rollouts"],
-      Object.entries(f.plugins).map(([name, n]) => [...splitOnce(name, "="), n]))),
-    arms.length > 1 && plainTable(["Arm", "Score", "95 % interval", "Scored"], arms.map(([name, arm]) => [name, percent(arm.score_ratio), arm.score_interval ? `${percent(arm.score_interval[0])} to ${percent(arm.score_interval[1])}` : "", `${arm.scored}/${arm.total}`])))];
+      Object.entries(f.plugins).map(([name, n]) => [...splitOnce(name, "="), n]))))];
 }
 
 // Solved in at least one, and in each, of k trials.
@@ -100,7 +100,6 @@ function jobNotes(s) {
   const substituted = (s.image_fidelity || {}).substituted || 0;
   return [s.stopped && `Stopped: ${typeof s.stopped === "string" ? s.stopped : jsonText(s.stopped)}`,
     substituted > 0 && `${substituted === s.total ? "All" : substituted} ran on a substituted image: not comparable with exact ones.`,
-    Object.keys(s.arms || {}).length > 1 && `${Object.keys(s.arms).length} arms are in this one score.`,
     (s.drift || []).length > 0 && `Resumed with changes: ${s.drift.map((d) => (typeof d === "string" ? d : jsonText(d))).join("; ")}`,
     (s.flaky_tasks || []).length > 0 && `${count(s.flaky_tasks.length, "task")} passed in some trials and failed in others.`].filter(Boolean);
 }

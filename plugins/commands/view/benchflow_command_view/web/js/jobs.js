@@ -1,6 +1,10 @@
 // The list of jobs.
 
+const LISTED_ARMS = 4;
+
 function scoreCell(summary) {
+  const arms = Object.entries((summary || {}).arms || {});
+  if (arms.length > 1) return h("div", {}, arms.slice(0, LISTED_ARMS).map(([name, arm]) => h("div", {}, h("span", { class: "soft small" }, `${name} `), scoreCell(arm))), arms.length > LISTED_ARMS && h("span", { class: "soft small" }, `and ${arms.length - LISTED_ARMS} more arms`));
   if (!summary || !summary.scored) return h("span", { class: "soft" }, "no score yet");
   const interval = summary.score_interval;
   return h("span", { class: "score-cell" }, h("span", {}, h("strong", {}, percent(summary.score_ratio)), interval && h("span", { class: "soft small", title: "95 % interval" }, ` ${(interval[0] * 100).toFixed(1)} to ${(interval[1] * 100).toFixed(1)}`)), scoreBar(summary));
