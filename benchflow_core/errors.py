@@ -13,6 +13,7 @@ __all__ = [
     "AgentCrashed",
     "AgentError",
     "AgentProtocolError",
+    "AgentStartError",
     "AgentTimeout",
     "BenchflowError",
     "BuildError",
@@ -168,6 +169,13 @@ class SandboxRateLimited(SandboxStartError):
 
 class SandboxQuotaExceeded(SandboxStartError):
     """The account's limit of boxes, processors, memory or disk is used up; others have to end first."""
+
+
+class AgentStartError(InfrastructureError):
+    """The agent failed before it took its first prompt: at its launch, its session or its settings.
+
+    Nobody was asked anything yet, so that nothing is scored.
+    """
 
 
 class SandboxLost(InfrastructureError):

@@ -68,6 +68,7 @@ class Connection:
         self._next_id = _FIRST_ID
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
+        self._queued_bytes = self._written_bytes = 0
         self._wake = asyncio.Event()
         self.met = False
         self._ended = False
@@ -118,7 +119,17 @@ class Connection:
             line = encode(message)
             self._unsent.append(line)
             self._unsent_bytes += len(line)
+            self._queued_bytes += len(line)
             self._wake.set()
+
+    @property
+    def mark(self) -> int:
+        """The place of the message that was sent last, for `delivered`."""
+        return self._queued_bytes
+
+    def delivered(self, mark: int) -> bool:
+        """Return whether everything up to this place was written to the process."""
+        return self._written_bytes >= mark
 
     async def _write(self) -> None:
         """Apart from the reader, so that an agent that does not read cannot keep us from reading."""
@@ -135,6 +146,7 @@ class Connection:
                 self.fail(error)
                 return
             self._unsent_bytes -= len(batch)
+            self._written_bytes += len(batch)
 
     # --- receiving -----------------------------------------------------------------------------------------
 

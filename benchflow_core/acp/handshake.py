@@ -22,7 +22,6 @@ from benchflow_core.errors import (
     AgentTimeout,
     CapabilityMissing,
     ConfigurationError,
-    CredentialRefused,
 )
 
 __all__ = ["AGENT_METHODS", "PROTOCOL_VERSION", "open_session"]
@@ -30,6 +29,7 @@ __all__ = ["AGENT_METHODS", "PROTOCOL_VERSION", "open_session"]
 PROTOCOL_VERSION = 1
 """Always 1: agents that also know a version 2 refuse our messages under it, others claim it without speaking it."""
 
+_LOG_IN = "Give it its key or its login."
 _CANNOT_START = {126: "cannot be executed", 127: "was not found"}
 
 AGENT_METHODS = frozenset(
@@ -136,8 +136,9 @@ class _Handshake:
         try:
             await self._ask("authenticate", {"methodId": method})
         except RpcError as error:
-            raise CredentialRefused(
+            raise AgentProtocolError(
                 f"the agent refused authentication by '{method}': {error.message}",
+                remedy=_LOG_IN,
                 details={"code": error.code, "message": error.message},
             ) from None
 
@@ -167,21 +168,22 @@ class _Handshake:
             self._client.replaying = False
 
     def _refused(self, error: RpcError, hello: Mapping[str, Any]) -> Exception:
+        """An agent's claim that it must log in is its own failure: only the provider itself can refuse a key."""
         if error.code != AUTH_REQUIRED:
             return protocol_error(error)
         offered = ", ".join(_auth_methods(hello)) or "none"
-        return CredentialRefused(
+        return AgentProtocolError(
             f"the agent wants to be authenticated first: {error.message} (methods: {offered}).",
-            remedy="Give it its key or its login.",
+            remedy=_LOG_IN,
             details={"code": error.code, "message": error.message, "auth_required": True},
         )
 
 
-def _not_started(error: AgentCrashed) -> ConfigurationError:
-    """The codes of a shell: no word of the agent was heard, so it is not the agent that failed."""
+def _not_started(error: AgentCrashed) -> AgentCrashed:
+    """Say what the exit codes of a shell mean: the program itself never ran."""
     why = _CANNOT_START[error.details["exit_code"]]
     tail = error.details["stderr_tail"]
-    return ConfigurationError(
+    return AgentCrashed(
         f"the agent's program {why} in the box: {tail.splitlines()[-1][:300] if tail else 'no reason given'}.",
         remedy="Check its command, and that the image or the agent's install has it.",
         details=error.details,

@@ -11,7 +11,14 @@ from benchflow_core.acp.connection import Connection, RpcError
 from benchflow_core.acp.options import AcpOptions
 from benchflow_core.acp.usage import turn_usage
 from benchflow_core.contracts.agents import PromptOutcome, SessionEvent
-from benchflow_core.errors import AgentError, AgentProtocolError, AgentTimeout, BenchflowError
+from benchflow_core.errors import (
+    AgentCrashed,
+    AgentError,
+    AgentProtocolError,
+    AgentTimeout,
+    BenchflowError,
+    TransportError,
+)
 
 __all__ = ["AUTH_REQUIRED", "AcpSession", "protocol_error"]
 
@@ -45,7 +52,9 @@ class AcpSession:
             raise RuntimeError("a turn is running: one prompt at a time")
         self._cancelled = False
         blocks = [{"type": "text", "text": text}]
+        alive = self._connection.failure is None
         turn = self._connection.request("session/prompt", {"sessionId": self._id, "prompt": blocks})
+        mark = self._connection.mark
         self._turn = turn
         try:
             return self._outcome(await self._wait(turn))
@@ -56,8 +65,10 @@ class AcpSession:
             if self._cancelled:
                 return PromptOutcome("cancelled", data={"error": {"code": error.code, "message": error.message}})
             raise protocol_error(error) from None
-        except AgentError:
-            if self._cancelled:
+        except (AgentError, TransportError) as error:
+            if not alive or not self._connection.delivered(mark):
+                raise _not_delivered(error) from error
+            if self._cancelled and isinstance(error, AgentError):
                 return PromptOutcome("cancelled", data={"answered": False})
             raise
         finally:
@@ -123,6 +134,12 @@ class AcpSession:
         cost = None if self._cost is None else max(self._cost - (before or 0.0), 0.0)
         known = isinstance(reason, str) and 0 < len(reason) <= _MAX_REASON
         return PromptOutcome(str(reason) if known else "unknown", usage=turn_usage(answer, cost), data=answer)
+
+
+def _not_delivered(error: AgentError | TransportError) -> AgentError:
+    """The agent ended before the prompt reached it. A box that is gone with it is found out by whoever uses it next."""
+    kind = type(error) if isinstance(error, AgentError) else AgentCrashed
+    return kind(error.message, remedy=error.remedy, details={**error.details, "delivered": False})
 
 
 def protocol_error(error: RpcError) -> BenchflowError:

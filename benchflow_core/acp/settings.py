@@ -8,7 +8,7 @@ from typing import Any
 from benchflow_core.acp.connection import RpcError
 from benchflow_core.acp.options import AcpOptions
 from benchflow_core.acp.session import protocol_error
-from benchflow_core.errors import BenchflowError, CapabilityMissing, UnknownModel
+from benchflow_core.errors import AgentProtocolError, BenchflowError, CapabilityMissing
 
 __all__ = ["apply_settings"]
 
@@ -77,8 +77,9 @@ def _model_error(error: RpcError, model: str, offered: list[str]) -> BenchflowEr
     if error.code != _INVALID_PARAMS:
         return protocol_error(error)
     shown = ", ".join(offered[:12]) or "no list"
-    return UnknownModel(
+    return AgentProtocolError(
         f"the agent does not take the model '{model}': {error.message} It offers: {shown}.",
+        remedy="Name a model that it offers.",
         details={"code": error.code, "message": error.message, "offered": offered[:100]},
     )
 

@@ -17,6 +17,7 @@ from benchflow_core.quick import dataclass
 from benchflow_core.results.files import write_json
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.driving import start_failure
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import Plan
 from benchflow_core.rollout.result import RolloutResult
@@ -186,6 +187,8 @@ async def _child(
         try:
             await _play(child, number, run_child, prompts)
         except AgentError as error:
+            if not child.prompt_accepted:
+                raise start_failure(child, error) from error
             child.fail(error)
             child.result.flags.append(error.code.replace("_", "-"))
         await child.gather()

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.drive.users import play_user
-from benchflow_core.errors import AgentError, AgentTimeout, VerifierTimeout
+from benchflow_core.errors import AgentError, AgentStartError, AgentTimeout, VerifierTimeout
 from benchflow_core.rollout import access, prepare
 from benchflow_core.rollout.credit import stood_still, time_credit
 from benchflow_core.rollout.deadline import deadline
@@ -40,6 +40,8 @@ async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
     except AgentError as error:
         if (still := stood_still(rollout)) is not None:
             raise still from error
+        if not rollout.prompt_accepted:
+            raise start_failure(rollout, error) from error
         rollout.fail(error)
         rollout.result.flags.append(error.code.replace("_", "-"))
     finally:
@@ -54,6 +56,17 @@ async def _finish(rollout: Rollout, episode: RolloutEpisode) -> None:
         return
     async with deadline(limit, lambda: VerifierTimeout(f"the driver did not finish within {limit:g} s.")):
         await spec.finish(episode, _params(rollout))
+
+
+def start_failure(rollout: Rollout, error: AgentError) -> AgentStartError:
+    """An agent's failure before its first prompt: unscored, tried again, with what to do about it."""
+    log = rollout.record.dir.agent.relative_to(rollout.dir)
+    names = " or ".join(f"bench agent check {name}" for name in rollout.plan.agents)
+    return AgentStartError(
+        f"before the first prompt: {error.message}",
+        remedy=error.remedy or f"Its output is in {log}/; try it alone with {names}.",
+        details={**error.details, "cause": error.code},
+    )
 
 
 def note_limits(rollout: Rollout) -> None:

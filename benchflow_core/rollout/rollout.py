@@ -80,6 +80,8 @@ class Rollout:
         """What of the task the image is built from."""
         self.host_vars: dict[str, str] = {}
         self.turn = 0
+        self.prompt_accepted = False
+        """Before that, an agent's failure is not scored."""
         self.learner_there = False
         self.left_skills_looked_for = False
         """Once, in the box as the image made it: later ones may be the agent's own."""

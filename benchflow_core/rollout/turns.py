@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts import events as ev
+from benchflow_core.contracts.agents import PromptOutcome, Session
 from benchflow_core.contracts.drivers import TurnRecord
 from benchflow_core.errors import AgentError, AgentTimeout
 from benchflow_core.results.clock import Stopwatch
@@ -35,7 +36,7 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
     late = f"turn {number} of '{role}' took longer than {limit} s."
     try:
         async with deadline(limit, lambda: AgentTimeout(late, details={"reason": "turn", "timeout_sec": limit})):
-            outcome = await live.session.prompt(prompt)
+            outcome = await _accepted(rollout, live.session, prompt)
         check_outcome(outcome)
         reason, usage = outcome.stop_reason, outcome.usage
     except AgentError as error:
@@ -51,6 +52,16 @@ async def run_turn(rollout: Rollout, live: LiveSession, prompt: str, scene: str)
     finish.add_usage(rollout, role, usage)
     spent = await rollout.models.turn_usage(role) or usage
     return TurnRecord(scene, role, number, prompt, outcome, _Slice(record, before, number), used, spent)
+
+
+async def _accepted(rollout: Rollout, session: Session, prompt: str) -> PromptOutcome:
+    """Prompt, and remember that the agent took a prompt: what fails from now on is scored."""
+    before, rollout.prompt_accepted = rollout.prompt_accepted, True
+    try:
+        return await session.prompt(prompt)
+    except AgentError as error:
+        rollout.prompt_accepted = before or error.details.get("delivered", True)
+        raise
 
 
 class _Slice(Sequence[Mapping[str, Any]]):

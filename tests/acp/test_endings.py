@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchflow_core.contracts import Process
-from benchflow_core.errors import AgentCrashed, AgentProtocolError, AgentTimeout, ConfigurationError, TransportError
+from benchflow_core.errors import AgentCrashed, AgentProtocolError, AgentTimeout, TransportError
 
 
 @pytest.mark.parametrize(("crash", "code", "said"), [(3, 3, "code 3"), (-9, -9, "signal 9"), (0, 0, "code 0")])
@@ -49,8 +49,8 @@ async def test_a_program_that_is_none(bench: Any) -> None:
 
 
 @pytest.mark.parametrize(("code", "why"), [(127, "was not found"), (126, "cannot be executed")])
-async def test_a_program_that_cannot_be_started_is_no_failure_of_the_agent(bench: Any, code: int, why: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{why} in the box: agent: sorry"):
+async def test_a_program_that_cannot_be_started_says_why(bench: Any, code: int, why: str) -> None:
+    with pytest.raises(AgentCrashed, match=f"{why} in the box: agent: sorry"):
         await bench.open("sh", "-c", f"echo agent: sorry >&2; exit {code}")
     with pytest.raises(AgentCrashed):
         await bench.raw("pass", before=f"update(); receive(); os._exit({code})")

@@ -14,8 +14,6 @@ from benchflow_core.errors import (
     AgentTimeout,
     CapabilityMissing,
     ConfigurationError,
-    CredentialRefused,
-    UnknownModel,
 )
 
 
@@ -272,7 +270,7 @@ async def test_the_way_to_set_a_model_is_found(
     assert bench.processes[-1].messages()[-1]["params"] == {"sessionId": "s1", **expected}
 
 
-async def test_a_model_the_agent_refuses_is_an_unknown_model(bench: Any) -> None:
+async def test_a_model_the_agent_refuses_is_its_own_failure(bench: Any) -> None:
     before = """
         while True:
             request = receive()
@@ -281,13 +279,13 @@ async def test_a_model_the_agent_refuses_is_an_unknown_model(bench: Any) -> None
             else:
                 answer({"sessionId": "s1", "models": {"availableModels": [{"modelId": "other"}]}})
     """
-    with pytest.raises(UnknownModel, match=r"never heard of it.*offers: other"):
+    with pytest.raises(AgentProtocolError, match=r"never heard of it.*offers: other"):
         await bench.raw("pass", before=before, spec=spec(model_in_session="set_model"), model="big")
 
 
 async def test_authentication(bench: Any) -> None:
     script = "{auth: api-key, turns: [[{say: in}]]}"
-    with pytest.raises(CredentialRefused, match="api-key") as refused:
+    with pytest.raises(AgentProtocolError, match="api-key") as refused:
         await bench.scripted(script)
     assert refused.value.details["code"] == -32000
     assert not bench.processes[-1].alive()

@@ -95,7 +95,8 @@ def manifest(tmp_path: Path, hello: dict, **more: str) -> str:
 
 async def test_one_that_speaks_another_protocol_is_told_apart(run, tmp_path):
     result, _ = await run(agent=manifest(tmp_path, {"protocolVersion": 2, "info": {}}))
-    assert result.error_info["code"] == "agent_protocol_error" and "version 2" in result.error
+    assert result.error_info["code"] == "agent_start_error" and "version 2" in result.error
+    assert result.rewards is None, "nobody was asked anything yet"
 
 
 async def test_another_version_than_the_pinned_one_is_refused(run, tmp_path):
