@@ -26,6 +26,12 @@ gateway_options = options(
         help="An option of the gateway; repeatable.",
     ),
     click.option(
+        "--helper-models",
+        type=click.Choice(("same", "own", "refuse")),
+        help="Who answers when an agent asks another model on its own, for a title or a sub-agent: the rollout's model "
+        "(same, the default), the other model itself (own), or nobody.",
+    ),
+    click.option(
         "--max-rollout-tokens", type=click.IntRange(1), metavar="N", help="Tokens that each agent of a rollout may use."
     ),
     click.option(

@@ -214,8 +214,9 @@ class AgentSpec:
     """Model APIs it can be pointed at, best first. Empty: it needs no model."""
     auth: tuple[AuthOption, ...] = ()
     default_model: str | None = None
-    auxiliary_models: tuple[str, ...] = ()
-    """Further models of the same provider that the rollout's key opens: for titles and the like."""
+    helper_models: tuple[str, ...] = ()
+    """Names (shell patterns) of models that it asks beside the one it was given: for titles, routing, sub-agents.
+    `--helper-models` says who answers them; any other name is refused."""
     model_in_session: Literal["", "set_model", "config_option"] = ""
     """How the model is chosen over ACP where the launch does not settle it."""
     model_option: str = "model"

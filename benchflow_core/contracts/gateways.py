@@ -74,6 +74,12 @@ class KeyRequest:
     """Keep every answer as it crossed the wire, in `Exchange.answer`: what a replay needs."""
     replay: Path | None = None
     """A recording (JSON lines) to answer from, by content. What it does not hold goes to the provider."""
+    helpers: tuple[str, ...] = ()
+    """Names (shell patterns) of models that the client may ask beside `models`. The first of `models` answers."""
+    own_helpers: bool = False
+    """The provider is asked for a helper by the helper's own name instead."""
+    helper_prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By name, as `ModelTarget.prices`: for helpers that are asked by their own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,8 @@ class Exchange:
     """Answered from a recording: by the very same request, or by one that differs in times, ids and the like only."""
     divergence: str | None = None
     """Where the request left the recording, in words."""
+    answered_by: str | None = None
+    """The model that was asked in the place of `requested_model`, a helper of the client's."""
 
 
 class Gateway(Protocol):

@@ -113,6 +113,7 @@ def _config(lock: dict[str, Any]) -> EvaluationConfig:
         auth=settings.get("auth", "gateway"),
         gateway=settings.get("gateway"),
         gateway_options=settings.get("gateway_options") or {},
+        helper_models=settings.get("helper_models", "same"),
         isolation=lock["verification"]["isolation"],
         allow_substitute=settings["allow_substitute"],
         allow_env=settings["allow_env"],

@@ -22,6 +22,7 @@ from benchflow_core.contracts.gateways import (
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
+from benchflow_core.gateway.prices import provider_prices
 from benchflow_core.gateway.resolve import WIRES, targets_of
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.guard import Guarded
@@ -43,6 +44,8 @@ class GatewayUse:
     gateway: str | None = None
     """The one to use; none: the best-ranked that can."""
     options: Mapping[str, str] = field(default_factory=dict)
+    helper_models: Literal["same", "own", "refuse"] = "same"
+    """Who answers when an agent asks a model that its plugin names as a helper."""
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     record: bool = False
@@ -141,29 +144,30 @@ class Models:
         wires: Sequence[Wire] = WIRES,
         purpose: Purpose = "agent",
         also: Sequence[str] = (),
-        auxiliary: Sequence[str] = (),
+        helpers: tuple[str, ...] = (),
         allow_provider_tools: bool = True,
         use: GatewayUse = PLAIN,
     ) -> IssuedModel:
         """A key for a model. `wires`: what the client speaks, best first (`AgentSpec.wires`).
 
-        `auxiliary` are further models of the same provider and wire that the key opens: for titles and the like.
+        `helpers` are patterns of models that the client asks beside it; `use.helper_models` says who answers them.
         """
         chosen = self.plan(model, wires, also=also, use=use)
         gateway = await self._open(chosen.gateway, use.options)
-        prefix = f"{chosen.target.provider}/"
-        others = tuple(replace(chosen.target, model=name.removeprefix(prefix)) for name in auxiliary)
         key = await gateway.issue(
             KeyRequest(
                 rollout=rollout,
                 purpose=purpose,
-                models=(chosen.target, *others),
+                models=(chosen.target,),
                 client_wire=chosen.client_wire,
                 max_tokens=use.max_tokens,
                 max_cost_usd=use.max_cost_usd,
                 allow_provider_tools=allow_provider_tools,
                 record=use.record,
                 replay=use.replay,
+                helpers=() if use.helper_models == "refuse" else helpers,
+                own_helpers=use.helper_models == "own",
+                helper_prices=provider_prices(chosen.target.provider, self._env),
             )
         )
         url = f"http://{key.endpoint.host}:{key.endpoint.port}"

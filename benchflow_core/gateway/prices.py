@@ -10,7 +10,7 @@ from typing import Any
 
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["prices_of"]
+__all__ = ["prices_of", "provider_prices"]
 
 _VARIABLE = "BENCHFLOW_PRICES"
 _KINDS = ("input", "output", "cache_read", "cache_write")
@@ -23,6 +23,14 @@ def prices_of(model: str, env: Mapping[str, str]) -> dict[str, float]:
     """
     path = env.get(_VARIABLE)
     return dict(_table(path).get(model, {})) if path else {}
+
+
+def provider_prices(provider: str, env: Mapping[str, str]) -> dict[str, Mapping[str, float]]:
+    """The prices of all models of one provider that the file names, by the provider's own ids."""
+    table = _table(path) if (path := env.get(_VARIABLE)) else {}
+    return {
+        name.removeprefix(f"{provider}/"): prices for name, prices in table.items() if name.startswith(f"{provider}/")
+    }
 
 
 @lru_cache(maxsize=8)

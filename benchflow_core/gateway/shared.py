@@ -106,7 +106,8 @@ async def _do(gateway: Gateway, ask: Mapping[str, Any], issued: dict[str, Gatewa
 
 
 def _request(value: Mapping[str, Any]) -> KeyRequest:
-    made = {**value, "models": tuple(_target(model) for model in value["models"])}
+    models = tuple(_target(model) for model in value["models"])
+    made = {**value, "models": models, "helpers": tuple(value["helpers"])}
     return KeyRequest(**{**made, "replay": Path(made["replay"]) if made["replay"] else None})
 
 

@@ -50,6 +50,7 @@ def exchange_json(exchange: Exchange, purpose: str, place: Mapping[str, Any]) ->
         "metadata": {
             "request_model": exchange.requested_model,
             "provider_model": exchange.returned_model,
+            **({"answered_by": exchange.answered_by} if exchange.answered_by else {}),
             "call_type": exchange.wire,
             "streamed": exchange.streamed,
             "call_purpose": purpose,

@@ -82,6 +82,9 @@ class RolloutSettings:
     gateway: str | None = None
     """Which gateway carries the models; none: the best-ranked that can."""
     gateway_options: Mapping[str, str] = field(default_factory=dict)
+    helper_models: Literal["same", "own", "refuse"] = "same"
+    """Who answers when an agent asks a model that its plugin names as a helper: the rollout's own model, the helper
+    itself, or nobody."""
     max_rollout_tokens: int | None = None
     """Tokens that each agent of a rollout may use; the gateway refuses what comes after."""
     max_rollout_cost: float | None = None

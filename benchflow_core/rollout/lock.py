@@ -75,6 +75,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "auth": config.auth,
             "gateway": config.gateway,
             "gateway_options": dict(config.gateway_options),
+            "helper_models": config.helper_models,
             "allow_substitute": config.allow_substitute,
             "allow_env": list(config.allow_env),
             "base_image_override": config.base_image_override,

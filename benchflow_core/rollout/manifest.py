@@ -40,6 +40,7 @@ def manifest_agent(name: str) -> Loaded:
         session_mode=manifest.session_mode,
         mcp=manifest.mcp,
         skill_paths=manifest.skill_paths,
+        helper_models=manifest.helper_models,
         errors_are_silent=manifest.errors_are_silent,
         handshake_timeout=manifest.handshake_timeout,
         version=manifest.version,

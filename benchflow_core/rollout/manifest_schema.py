@@ -44,6 +44,7 @@ class Manifest(BaseModel):
     session_mode: str | None = None
     mcp: Literal["acp", ""] = "acp"
     skill_paths: tuple[str, ...] = ()
+    helper_models: tuple[str, ...] = ()
     errors_are_silent: bool = False
     reports_version: bool = False
     handshake_timeout: float = 60.0

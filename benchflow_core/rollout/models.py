@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import Exchange, ModelEndpoint
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from benchflow_core.rollout.sessions import LiveSession
 
 __all__ = ["RolloutModels", "gateway_use"]
+
+_HELPERS: Final = 20
+"""Names of helper models that are counted: an agent can make up as many as it likes."""
+_NAME: Final = 100
 
 
 class RolloutModels:
@@ -45,7 +49,7 @@ class RolloutModels:
         if model is None:
             raise ConfigurationError(f"role '{role}' has no model.", remedy="Add -m MODEL.")
         also = [name for option in spec.auth if not option.native for name in option.env]
-        issued = await self._issue(role, model, "agent", wires=spec.wires, also=also, auxiliary=spec.auxiliary_models)
+        issued = await self._issue(role, model, "agent", wires=spec.wires, also=also, helpers=spec.helper_models)
         rollout = self._rollout
         return await rollout.host.models.into_box(issued, rollout.sandbox, rollout.image.runtimes)
 
@@ -194,6 +198,7 @@ class RolloutModels:
         purposes = {role.name: rollout.plan.agents[role.agent].spec.exchange_purpose for role in roles}
         reports: dict[str, ReplayReport] = {}
         asked: set[str] = set()
+        helpers: defaultdict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
 
         async def exchanges() -> AsyncIterator[tuple[Exchange, Mapping[str, Any]]]:
             for who, issued in self._issued.items():
@@ -201,6 +206,8 @@ class RolloutModels:
                 async for exchange in models.exchanges(issued):
                     number += 1
                     asked.add(who)
+                    if issued.purpose == "agent" and exchange.requested_model not in (None, issued.target.model):
+                        _count_helper(helpers[who], exchange)
                     if rollout.config.replay:
                         reports.setdefault(who, ReplayReport()).add(exchange)
                     yield exchange, {"role": who, **self._place(who, number)}
@@ -216,9 +223,20 @@ class RolloutModels:
                     recording_of(rollout.record.dir.recording, who), models.exchanges(issued), redactor
                 )
         self._report(reports)
+        self._say_helpers(helpers)
         for who in self._turns:
             if who not in asked:
                 self._say_unasked(who)
+
+    def _say_helpers(self, helpers: Mapping[str, Mapping[str, dict[str, Any]]]) -> None:
+        """Nobody reads a score as one model's where several were asked."""
+        if helpers:
+            self._rollout.result.usage_details["helper_models"] = dict(helpers)
+        for who, counts in helpers.items():
+            for name, count in counts.items():
+                end = {None: "was refused", name: "answered itself"}.get(count["answered_by"])
+                end = end or f"was answered by {count['answered_by']}"
+                self._rollout.notice(f"'{who}' also asked for model {name}, which {end} ({count['requests']}×).")
 
     def _say_unasked(self, who: str) -> None:
         """Its turns ended, and not one reached its model: a setting that it swallowed looks like that, too."""
@@ -245,6 +263,18 @@ class RolloutModels:
                     result.flags.append("replay-diverged")
 
 
+def _count_helper(counts: dict[str, dict[str, Any]], exchange: Exchange) -> None:
+    """Add a call of another model than the role's own to what was counted by the name that was asked."""
+    name = str(exchange.requested_model)[:_NAME]
+    if name not in counts and len(counts) == _HELPERS:
+        return
+    answered_by = exchange.answered_by or (None if exchange.error_type == "refused" else name)
+    count = counts.setdefault(name, {"requests": 0, "answered_by": answered_by})
+    count["requests"] += 1
+    for kind in ("input_tokens", "output_tokens"):
+        count[kind] = count.get(kind, 0) + (getattr(exchange.usage, kind) or 0)
+
+
 def gateway_use(config: RolloutConfig, task: str) -> GatewayUse:
     """What the settings say of gateways; `replay` is the folder of the task's recording. Raises where there is none."""
     from benchflow_core.gateway import GatewayUse, find_recording
@@ -252,6 +282,7 @@ def gateway_use(config: RolloutConfig, task: str) -> GatewayUse:
     return GatewayUse(
         gateway=config.gateway,
         options=config.gateway_options,
+        helper_models=config.helper_models,
         max_tokens=config.max_rollout_tokens,
         max_cost_usd=config.max_rollout_cost,
         record=config.record,

@@ -94,11 +94,43 @@ async def test_no_gateway_that_carries_it_is_said(open_models: Any, model_env: A
         open_models(model_env).plan(MODELS["chat"], ("chat",), use=GatewayUse(gateway="nothing-like-it"))
 
 
-async def test_auxiliary_models_are_opened_with_the_main_one(models: Models) -> None:
-    issued = await models.issue(MODELS["chat"], rollout="r", wires=("chat",), auxiliary=("vllm/small", "tiny"))
-    for name, status in (("small", 200), ("tiny", 200), ("other", 404)):
+@pytest.mark.parametrize(
+    ("setting", "statuses"), [("same", (200, 200, 404)), ("own", (200, 200, 404)), ("refuse", (404, 404, 404))]
+)
+async def test_helper_models_are_answered_as_asked_for(
+    models: Models, local_model: Any, setting: Any, statuses: Any
+) -> None:
+    use = GatewayUse(helper_models=setting)
+    issued = await models.issue(MODELS["chat"], rollout="r", wires=("chat",), helpers=("small-*", "tiny"), use=use)
+    names = ("small-1", "tiny", "other")
+    for name, status in zip(names, statuses, strict=True):
         endpoint = ModelEndpoint(issued.endpoint.base_url, issued.key.secret, "chat", name)
         assert await ask(endpoint, "hello") == status
+    main = issued.target.model
+    sent = {"same": [main, main], "own": ["small-1", "tiny"], "refuse": []}[setting]
+    assert [seen.model for seen in local_model.log] == sent
+    exchanges = [exchange async for exchange in models.exchanges(issued)]
+    assert [exchange.requested_model for exchange in exchanges] == list(names)
+    assert [exchange.answered_by for exchange in exchanges] == ([main, main, None] if setting == "same" else [None] * 3)
+    usage = await models.usage(issued)
+    assert usage.requests == len(sent) and bool(usage.input_tokens) == bool(sent)
+
+
+async def test_a_helper_without_a_price_is_refused_under_a_spending_cap(
+    open_models: Any, model_env: Any, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.json"
+    main = MODELS["chat"]
+    prices.write_text(json.dumps({main: {"input": 1, "output": 1}, "vllm/tiny": {"input": 2, "output": 2}}))
+    models = open_models({**model_env, "BENCHFLOW_PRICES": str(prices)})
+    use = GatewayUse(helper_models="own", max_cost_usd=1.0)
+    issued = await models.issue(main, rollout="r", wires=("chat",), helpers=("small", "tiny"), use=use)
+    for name, status in (("small", 403), ("tiny", 200)):
+        endpoint = ModelEndpoint(issued.endpoint.base_url, issued.key.secret, "chat", name)
+        assert await ask(endpoint, "hello") == status
+    refused, answered = [exchange async for exchange in models.exchanges(issued)]
+    assert refused.error_type == "budget" and "vllm/small" in refused.error
+    assert answered.usage.cost_usd == (answered.usage.input_tokens + answered.usage.output_tokens) * 2 / 1e6
 
 
 async def test_a_model_is_shown_inside_a_box(models: Models, host_box: Any) -> None:

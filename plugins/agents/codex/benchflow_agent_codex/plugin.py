@@ -43,6 +43,7 @@ def benchflow_agent() -> AgentSpec:
         skill_paths=("~/.agents/skills", "~/.codex/skills"),
         web_tools_can_be_disabled=True,
         errors_are_silent=True,
+        helper_models=("gpt-*", "codex-*"),
         exchange_purpose=purpose,
         handshake_timeout=120.0,
         version=VERSION,

@@ -36,6 +36,7 @@ def benchflow_agent() -> AgentSpec:
         skill_paths=("~/.gemini/skills", "~/.agents/skills"),
         skill_call=skill_call,
         web_tools_can_be_disabled=True,
+        helper_models=("gemini-*", "gemma-*"),
         exchange_purpose=purpose,
         handshake_timeout=120.0,
         version=VERSION,

@@ -10,7 +10,7 @@ import aiohttp
 from aiohttp import web
 
 from benchflow_gateway_relay import policy
-from benchflow_gateway_relay.keys import Opened
+from benchflow_gateway_relay.keys import Opened, unpriced
 from benchflow_gateway_relay.recording import Recording
 
 __all__ = ["ClientGone", "Refused", "admit", "offered_secrets", "parsed", "read_body"]
@@ -70,13 +70,17 @@ def admit(record: Recording) -> Opened:
         raise Refused(400, f"the field '{field}' is refused: a request may not choose its upstream")
     opened = key.opens(record.model)
     if opened is None:
-        known = ", ".join(key.models)
+        known = ", ".join((*key.models, *key.request.helpers))
         raise Refused(404, f"model '{record.model}' is not declared for this rollout. Declared: {known}")
+    if (why := unpriced(key.request, opened.target)) is not None:
+        raise Refused(403, why, "budget")
     if not key.request.allow_provider_tools and (tool := policy.provider_tool(route.wire, body)) is not None:
         raise Refused(400, f"'{tool}' is refused: without network, tools and content of the provider's side are off")
     if (used_up := key.over_budget()) is not None:
         raise Refused(403, used_up, "budget")
     record.target = opened.target
+    if opened.target.model != record.model:
+        record.ask_instead(opened.target.model)
     return opened
 
 

@@ -7,7 +7,8 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay.log import ExchangeLog
 from benchflow_gateway_relay.replay import Replay
 
-__all__ = ["Key", "KeyRing", "Opened", "cost_of"]
+__all__ = ["Key", "KeyRing", "Opened", "cost_of", "unpriced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,15 @@ class Key:
         return tuple(dict.fromkeys(target.model for target in self.request.models))
 
     def opens(self, model: str | None) -> Opened | None:
-        return next((o for o in self._opens if o.target.model == model), None)
+        """Return what answers a request for `model`: itself, or for a helper what the key says of helpers."""
+        exact = next((o for o in self._opens if o.target.model == model), None)
+        if exact or model is None or not any(fnmatchcase(model, pattern) for pattern in self.request.helpers):
+            return exact
+        first = self._opens[0]
+        if not self.request.own_helpers:
+            return first
+        prices = self.request.helper_prices.get(model, {})
+        return Opened(replace(first.target, model=model, prices=prices), first.credential)
 
     # --- limits --------------------------------------------------------------------------------------------------
 
@@ -141,6 +150,13 @@ class KeyRing:
 
     def __iter__(self) -> Iterator[Key]:
         return iter(list(self._by_id.values()))
+
+
+def unpriced(request: KeyRequest, target: ModelTarget) -> str | None:
+    """Say why the key's spending cap cannot be kept with this model, if it cannot."""
+    if request.max_cost_usd is None or {"input", "output"} <= set(target.prices):
+        return None
+    return f"a spending cap needs the prices of {target.provider}/{target.model}, which are not known."
 
 
 def cost_of(usage: Usage, prices: Mapping[str, float]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,6 +47,7 @@ class Recording:
         self.body: Mapping[str, Any] = {}
         self.model: str | None = None
         self.streamed = False
+        self.answered_by: str | None = None
         self.target: ModelTarget | None = None
         self.status = CLIENT_CLOSED
         self.content_type = ""
@@ -66,6 +68,13 @@ class Recording:
     def answered(self, status: int, content_type: str) -> None:
         """The provider's headers are here."""
         self.status, self.content_type = status, content_type
+
+    def ask_instead(self, model: str) -> None:
+        """Send the request to another model than the one it names. A path that names one is built anew anyway."""
+        self.answered_by = model
+        if self.route.model is None:
+            self.body = {**self.body, "model": model}
+            self.raw = json.dumps(self.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     def keep(self, chunk: bytes) -> None:
         self._size += len(chunk)
@@ -95,6 +104,7 @@ class Recording:
             usage=end.usage,
             requested_model=self.model,
             returned_model=end.model,
+            answered_by=self.answered_by,
             streamed=self.streamed,
             error=None if end.message is None else end.message[:_SAID],
             error_type=end.kind,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchflow_core.contracts import Exchange, GatewayContext, HostEndpoint, KeyRequest, RolloutKey, Usage
 from benchflow_core.errors import ConfigurationError, InfrastructureError
-from benchflow_gateway_relay.keys import Key, KeyRing, Opened
+from benchflow_gateway_relay.keys import Key, KeyRing, Opened, unpriced
 from benchflow_gateway_relay.passing import Passage
 from benchflow_gateway_relay.serving import HOST, Server
 from benchflow_gateway_relay.upstream import Upstream, credential_of
@@ -111,8 +111,5 @@ def _refuse_always(request: KeyRequest) -> None:
     if not request.models:
         raise ConfigurationError("a key needs at least one model.")
     for target in request.models:
-        if request.max_cost_usd is not None and not {"input", "output"} <= set(target.prices):
-            raise ConfigurationError(
-                f"a spending cap needs the prices of {target.provider}/{target.model}, which are not known.",
-                remedy="Give its prices, or cap the tokens instead.",
-            )
+        if (why := unpriced(request, target)) is not None:
+            raise ConfigurationError(why, remedy="Give its prices, or cap the tokens instead.")
