@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 from benchflow_core.cli.main import cli
 from benchflow_core.cli.schema import published
 from benchflow_core.cli.ui import Ui
+from benchflow_core.evaluation.model import ALIASES
 from benchflow_core.results.files import to_json_text
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -35,7 +37,26 @@ def cli_reference() -> str:
         depth = ctx.command_path.count(" ")
         heading = "#" * min(2 + depth, 4)
         parts.append(f"{heading} {ctx.command_path}\n\n```text\n{ctx.command.get_help(ctx)}\n```\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, yaml_reference()])
+
+
+def yaml_reference() -> str:
+    """Every key of a job file, from the schema that checks it."""
+    rows = ["| key | also | default | meaning |", "|---|---|---|---|"]
+    for name, field in published()["job"]["properties"].items():
+        if name in ALIASES:
+            continue
+        older = ", ".join(f"`{alias}`" for alias, now in ALIASES.items() if now == name)
+        default = json.dumps(field.get("default"))
+        meaning = " ".join(field.get("description", "").split()).replace("|", "\\|")
+        rows.append(f"| `{name}` | {older} | {'' if default == 'null' else f'`{default}`'} | {meaning} |")
+    return f"""## YAML config format
+
+What `bench eval create --config FILE` reads. [Configuring a job](../configuring.md) explains it, and
+`docs/schemas/job.json` is its schema. An unknown key is refused with its line.
+
+{chr(10).join(rows)}
+"""
 
 
 def generated() -> dict[Path, str]:
