@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +11,7 @@ import click
 from benchflow_core.cli.completion import plugin_name
 from benchflow_core.cli.options import key_values
 from benchflow_core.cli.ui import Ui
-from benchflow_core.contracts.common import Check
+from benchflow_core.contracts.common import Check, private_folder
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -95,11 +93,11 @@ async def _rollout(name: str, sandbox: str | None, options: dict[str, str]) -> A
     from benchflow_core.rollout.choose import find_agent
     from benchflow_core.task.author import init_task
 
-    with tempfile.TemporaryDirectory(prefix="benchflow-check-") as folder:
+    with private_folder() as folder:
         async with LocalModel() as model:
             wires = find_agent(name, registry()).spec.wires
             named, env = _provider(wires[0], model.base_url) if wires else (None, {})
-            task, _ = init_task("check", Path(folder), pytest=False)
+            task, _ = init_task("check", folder, pytest=False)
             config = RolloutConfig(
                 task,
                 agent=name,
@@ -107,7 +105,7 @@ async def _rollout(name: str, sandbox: str | None, options: dict[str, str]) -> A
                 sandbox=sandbox,
                 agent_options=options,
                 allow_substitute=True,
-                jobs_dir=Path(folder, "jobs"),
+                jobs_dir=folder / "jobs",
             )
             async with Host(env={**user_env(), **env}) as host:
                 rollout = await Rollout.create(config, host)

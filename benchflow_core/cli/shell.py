@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchflow_core.cli.ui import Ui
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import Process, Sandbox
 from benchflow_core.errors import TransportError
 from benchflow_core.rollout import Host, Rollout, RolloutConfig
@@ -27,11 +28,9 @@ exec "$shell" -i
 
 async def open_shell(ui: Ui, task: str, sandbox: str | None, *, allow_substitute: bool, command: str | None) -> int:
     """Start the box as a rollout would, run the shell, remove the box. The exit code is the shell's."""
-    from tempfile import TemporaryDirectory
-
-    with TemporaryDirectory(prefix="benchflow-shell-") as folder:
+    with private_folder() as folder:
         config = RolloutConfig(
-            Path(task), sandbox=sandbox, agent="cmd:true", allow_substitute=allow_substitute, jobs_dir=Path(folder)
+            Path(task), sandbox=sandbox, agent="cmd:true", allow_substitute=allow_substitute, jobs_dir=folder
         )
         async with Host() as host:
             rollout = await Rollout.create(config, host)

@@ -34,7 +34,7 @@ _HOME = {
     "adapters": "AdapterSpec Finding Migration Scaffold ScaffoldRequest",
     "agents": "AgentContext AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
     "commands": "CommandContext CommandSpec",
-    "common": "Capability Availability Check Runtime Layer McpServer Usage",
+    "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder",
     "drivers": "DriverSpec Episode SoftVerdict TurnRecord",
     "environments": "EnvironmentSpec HostServiceContext ServiceContext ServiceSpec StateBackend",
     "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",

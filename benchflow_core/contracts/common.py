@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from benchflow_core.quick import dataclass
 
@@ -148,3 +151,40 @@ JsonDict = dict[str, Any]
 def no_checks() -> list[Check]:
     """The default `check` of every spec: nothing beyond importing to look at."""
     return []
+
+
+_PRIVATE: Final = "benchflow-"
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A temporary folder that only this user can read, for files on their way into or out of a box.
+
+    Its name says which process it belongs to: what a killed one left is removed by `bench cleanup` and by the next job.
+    """
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix=f"{_PRIVATE}{process_mark()}-") as folder:
+        yield Path(folder)
+
+
+def process_mark(pid: int | None = None) -> str:
+    """A process id and when that process started, in the kernel's ticks: the id alone may be another's by now."""
+    pid = pid or os.getpid()
+    try:
+        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        started = "0"
+    return f"{pid}-{started}"
+
+
+def abandoned_folders(parent: Path | None = None) -> Iterator[Path]:
+    """Folders below `parent` whose names begin with the mark of a dead process; by default, its private folders."""
+    import tempfile
+
+    prefix = "" if parent else _PRIVATE
+    parent = parent or Path(tempfile.gettempdir())
+    for folder in parent.glob(f"{prefix}*-*-*"):
+        pid, started = folder.name.removeprefix(prefix).split("-")[:2]
+        if pid.isdigit() and f"{pid}-{started}" != process_mark(int(pid)) and folder.lstat().st_uid == os.geteuid():
+            yield folder

@@ -8,11 +8,11 @@ saw, not what it says; what it says reaches the other role as quoted data.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.drivers import Episode
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.errors import InfrastructureError
@@ -77,8 +77,8 @@ class Outbox:
         """Take what a role has written during its turn; what could be delivered is returned."""
         folder = self.folder(sender)
         await self._drop_foreign(sender, folder)
-        with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
-            target = Path(staged) / "outbox"
+        with private_folder() as staged:
+            target = staged / "outbox"
             try:
                 await self._episode.sandbox.download(folder, target, limits=_LIMITS)
             except (FileNotFoundError, InfrastructureError) as error:

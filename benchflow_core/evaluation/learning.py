@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.folders import read_result
@@ -45,8 +45,8 @@ class Learning:
 
     def __init__(self, job_dir: Path, config: EvaluationConfig) -> None:
         self._job_dir = job_dir
-        with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
-            self.store = LearnerStore.open(job_dir, start=_start(config, Path(staged)))
+        with private_folder() as staged:
+            self.store = LearnerStore.open(job_dir, start=_start(config, staged))
 
     def now(self) -> Learned:
         """What the next rollout is given."""

@@ -8,13 +8,12 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts.common import Layer, Runtime, abandoned_folders, process_mark
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, SandboxProvider
 from benchflow_core.dotenv import user_env
 from benchflow_core.errors import BenchflowError, PluginFailed
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from benchflow_core.gateway.shared import RemoteGateways
     from benchflow_core.world import World
 
-__all__ = ["Host", "cache_dir"]
+__all__ = ["Host", "cache_dir", "private_leftovers"]
 
 
 class Host:
@@ -67,7 +66,8 @@ class Host:
 
     def sweep(self) -> None:
         """Remove the private folders of killed processes."""
-        _sweep(self.cache / "work")
+        for folder in private_leftovers(self.cache):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def set_concurrency(self, count: int) -> None:
         """How many rollouts will run together, once the plan tells; before the first provider is opened."""
@@ -90,10 +90,10 @@ class Host:
         """Private to this process; what a killed one left is swept on the way."""
         if self._work is None:
             parent = self.cache / "work"
-            work = parent / f"{os.getpid()}-{_started(os.getpid())}-{time.monotonic_ns()}"
+            work = parent / f"{process_mark()}-{time.monotonic_ns()}"
             try:
                 parent.mkdir(parents=True, exist_ok=True)
-                _sweep(parent)
+                self.sweep()
                 work.mkdir(mode=0o700)
             except OSError as error:
                 raise cannot_write(work, error, elsewhere="Name another cache folder with BENCHFLOW_CACHE.") from error
@@ -218,17 +218,6 @@ class Host:
         await self.close()
 
 
-def _started(pid: int) -> str:
-    """When a process started, in the kernel's ticks: a pid alone may be someone else's by now."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return "0"
-
-
-def _sweep(parent: Path) -> None:
-    for folder in parent.iterdir() if parent.is_dir() else ():
-        pid, _, rest = folder.name.partition("-")
-        if pid.isdigit() and _started(int(pid)) != rest.partition("-")[0]:
-            with suppress(OSError):
-                shutil.rmtree(folder)
+def private_leftovers(cache: Path) -> list[Path]:
+    """What killed processes left: their folders in the cache, and files that were on their way into or out of a box."""
+    return [*abandoned_folders(cache / "work"), *abandoned_folders()]

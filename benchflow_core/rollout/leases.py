@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from benchflow_core.contracts.sandboxes import Lease
@@ -12,6 +14,7 @@ from benchflow_core.dotenv import user_env
 from benchflow_core.errors import BenchflowError
 from benchflow_core.plugins import Loaded
 from benchflow_core.results.layout import cache_dir
+from benchflow_core.rollout.host import private_leftovers
 from benchflow_core.rollout.state import abandoned
 
 __all__ = ["all_leases", "reap_dead"]
@@ -33,8 +36,8 @@ async def all_leases(sandboxes: Sequence[Loaded]) -> tuple[list[dict[str, Any]],
 async def reap_dead(sandboxes: Sequence[Loaded], *, dry_run: bool) -> list[dict[str, Any]]:
     """Every lease whose owner is dead, or that outlived its term where that cannot be known; and the kept state of
     rollouts that were deleted."""
-    rows: list[dict[str, Any]] = []
     cache = cache_dir(user_env())
+    rows = [_remove(folder, dry_run) for folder in private_leftovers(cache)]
     for sandbox in sandboxes:
         if sandbox.spec.reap is None or not sandbox.spec.available().ok:
             continue
@@ -54,6 +57,13 @@ async def reap_dead(sandboxes: Sequence[Loaded], *, dry_run: bool) -> list[dict[
                     }
                 )
     return rows
+
+
+def _remove(folder: Path, dry_run: bool) -> dict[str, Any]:
+    if not dry_run:
+        shutil.rmtree(folder, ignore_errors=True)
+    left = not dry_run and folder.exists()
+    return {"sandbox": "host", "kind": "folder", "id": str(folder), "error": "it is still there" if left else None}
 
 
 def _dead(lease: Lease) -> bool:

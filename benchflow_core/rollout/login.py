@@ -6,18 +6,19 @@ The gateway is not on the way then: nothing is counted or recorded by it, and th
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.agents import AgentContext, AgentSpec, AuthOption
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.errors import ConfigurationError, InfrastructureError, SandboxLost
 
 if TYPE_CHECKING:
+    from benchflow_core.contracts.sandboxes import Sandbox
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["FLAG", "Logins", "native_option"]
+__all__ = ["FLAG", "Logins", "native_option", "upload_secret"]
 
 FLAG = "native-auth"
 _SHORTEST_TOKEN = 16
@@ -67,10 +68,7 @@ class Logins:
     async def restore(self) -> None:
         """Put everything (back) into the box."""
         for path, (content, user) in self._files.items():
-            with tempfile.NamedTemporaryFile(prefix="benchflow-") as staged:
-                staged.write(content)
-                staged.flush()
-                await self._rollout.sandbox.upload(Path(staged.name), path, user=user, mode=0o600)
+            await upload_secret(self._rollout.sandbox, content, path, user)
 
     async def withdraw(self, *, forget: bool = True) -> None:
         """Take everything out of the box. `forget`: it does not come back."""
@@ -85,6 +83,13 @@ class Logins:
             return
         if done.exit_code:
             raise InfrastructureError("the host's login could not be removed from the box.", retryable=False)
+
+
+async def upload_secret(box: Sandbox, content: bytes, path: str, user: str) -> None:
+    """Put a file into the box that only its user can read, here and there."""
+    with private_folder() as folder:
+        (folder / "secret").write_bytes(content)
+        await box.upload(folder / "secret", path, user=user, mode=0o600)
 
 
 def _on_host(path: str, env: Mapping[str, str]) -> Path:

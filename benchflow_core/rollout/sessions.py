@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.agents import AgentContext, Launch, Session, SessionContext, SessionEvent
@@ -16,7 +14,7 @@ from benchflow_core.drive.scenes import Role
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TransportError
 from benchflow_core.plugins import Loaded
 from benchflow_core.rollout.companions import RunningCompanion, start_companion
-from benchflow_core.rollout.login import native_option
+from benchflow_core.rollout.login import native_option, upload_secret
 from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
@@ -245,7 +243,4 @@ async def _write_files(sandbox: Sandbox, files: Mapping[str, bytes], user: str) 
     if folders:
         await sandbox.exec(("mkdir", "-p", "-m", "700", "--", *folders), cwd="/", user=user, timeout=60)
     for path, content in files.items():
-        with tempfile.NamedTemporaryFile(prefix="benchflow-") as staged:
-            staged.write(content)
-            staged.flush()
-            await sandbox.upload(Path(staged.name), path, user=user, mode=0o600)
+        await upload_secret(sandbox, content, path, user)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import secrets
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.verify import texts
 from benchflow_core.verify.asked import asked, asks_to_install
@@ -179,9 +178,9 @@ async def _our_folder(
         if perl:  # PERL5LIB may be set anew by the tests
             env["PERL5OPT"] = f"-I{folder} -MBenchflowGuard {ready.env.get('PERL5OPT', '')}".rstrip()
         ready.seen = f"{folder}/seen"
-    with tempfile.TemporaryDirectory(prefix="benchflow-") as staged:
-        lay_out(Path(staged), knowledge, copies)
-        await ready.box.upload(Path(staged), folder)
+    with private_folder() as staged:
+        lay_out(staged, knowledge, copies)
+        await ready.box.upload(staged, folder)
     ready.env = {**ready.env, **env}
     orders = [f"open {folder}/own"]
     return [*orders, f"open {folder}/seen", f"python {guard_line(folder)}"] if guarded else orders

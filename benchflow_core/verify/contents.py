@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Final
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import DownloadLimits, Sandbox
 from benchflow_core.errors import InfrastructureError, SandboxLost
 
@@ -16,8 +15,8 @@ _LIMIT: Final = 1024 * 1024
 
 async def read_bytes(box: Sandbox, path: str, limit: int = _LIMIT) -> bytes | None:
     """A regular file's content; nothing where there is none, or more than the limit."""
-    with tempfile.TemporaryDirectory(prefix="benchflow-") as folder:
-        target = Path(folder) / "file"
+    with private_folder() as folder:
+        target = folder / "file"
         try:
             await box.download(path, target, limits=DownloadLimits(max_bytes=limit, max_entries=1, max_depth=1))
         except SandboxLost:
@@ -33,7 +32,7 @@ async def read_text(box: Sandbox, path: str) -> str | None:
 
 
 async def put_text(box: Sandbox, path: str, text: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="benchflow-") as folder:
-        source = Path(folder) / "file"
+    with private_folder() as folder:
+        source = folder / "file"
         source.write_text(text, encoding="utf-8", errors="replace")
         await box.upload(source, path, mode=0o644)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, StartRequest
 from benchflow_core.contracts.tasks import Artifact, TaskEnvironment
 from benchflow_core.errors import TransferRefused
@@ -35,7 +35,7 @@ class SeparateBox:
         own = self.request.settings.environment
         if own is not None:
             self._image = await self.request.provider.prepare(image_request(own, self.request.image))
-        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="benchflow-artifacts-")))
+        folder = self._stack.enter_context(private_folder())
         step = self.request.step
         artifacts = (_ALWAYS, *self.request.task.artifacts, *(step.artifacts if step else ()))
         for number, artifact in enumerate(dict.fromkeys(artifacts)):

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
@@ -248,12 +249,12 @@ async def _seen(ready: Ready) -> list[Finding]:
     if ready.seen is None:
         return []
     said: set[str] = set()
-    with tempfile.TemporaryDirectory(prefix="benchflow-") as folder:
+    with private_folder() as folder:
         try:
-            await ready.box.download(ready.seen, Path(folder) / "seen", limits=_SEEN)
+            await ready.box.download(ready.seen, folder / "seen", limits=_SEEN)
         except (FileNotFoundError, InfrastructureError):
             return []
-        for file in sorted((Path(folder) / "seen").glob("*"))[:200]:
+        for file in sorted((folder / "seen").glob("*"))[:200]:
             said |= set(file.read_bytes()[:65536].decode("utf-8", "replace").splitlines())
     findings = []
     for line in sorted(said):

@@ -11,12 +11,12 @@ import json
 import posixpath
 import secrets
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.errors import InfrastructureError
 from benchflow_core.quick import dataclass
@@ -122,11 +122,11 @@ async def _bring(world: World, now: StateSnapshot, folder: Path) -> list[dict[st
     assert world.initial is not None
     rows: list[dict[str, str]] = []
     taken: set[str] = set()
-    with tempfile.TemporaryDirectory(prefix="benchflow-world-") as staged:
+    with private_folder() as staged:
         for part, snapshot in (("now", now), ("seed", world.initial)):
-            await world.box.download(snapshot.data["folder"], Path(staged, part))
+            await world.box.download(snapshot.data["folder"], staged / part)
             for path, name, *_ in snapshot.data["files"]:
-                source = Path(staged, part, name)
+                source = staged / part / name
                 if not source.exists():
                     continue
                 target = _name(path, taken) if part == "now" else _seed_name(path, rows)

@@ -107,14 +107,15 @@ def _browser(server: Server) -> Iterator[None]:
     """Opened through a file that only the user can read: on a command line everybody could read the token."""
     import os
     import sys
-    import tempfile
     import webbrowser
+
+    from benchflow_core.contracts import private_folder
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         yield  # a text browser would take the terminal
         return
-    with tempfile.TemporaryDirectory(prefix="benchflow-view-") as folder:
-        page = Path(folder, "open.html")
+    with private_folder() as folder:
+        page = folder / "open.html"
         page.touch(0o600)
         page.write_text(
             f'<meta http-equiv="refresh" content="0;url={server.url}"><meta name="referrer" content="no-referrer">'

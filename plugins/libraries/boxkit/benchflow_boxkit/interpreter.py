@@ -17,7 +17,6 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +24,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from benchflow_core.contracts import private_folder
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import CapabilityMissing
 
@@ -188,8 +188,8 @@ def _dependencies(path: Path) -> dict[str, Path] | None:
 def _without_symbols(library: Path) -> bytes:
     """A large one as small as it runs, where this host has the tool: what debuggers read is a third of everything."""
     if library.stat().st_size > _LARGE and shutil.which("strip"):
-        with tempfile.TemporaryDirectory() as folder:
-            smaller = Path(folder, library.name)
+        with private_folder() as folder:
+            smaller = folder / library.name
             command = ["strip", "--strip-unneeded", "-o", str(smaller), str(library)]
             if subprocess.run(command, capture_output=True, check=False).returncode == 0:
                 return smaller.read_bytes()

@@ -7,14 +7,13 @@ into the agent's box, and whatever the model answers is text and is never run.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final, Literal
 
-from benchflow_core.contracts import HostServiceContext
+from benchflow_core.contracts import HostServiceContext, private_folder
 from benchflow_core.errors import BenchflowError
 
 __all__ = ["Review", "Reviewer", "workspace_text"]
@@ -78,8 +77,8 @@ class Reviewer:
 
     async def _run(self, review: Review, question: str, paths: Sequence[str]) -> None:
         try:
-            with tempfile.TemporaryDirectory(prefix="benchflow-review-") as folder:
-                copy = Path(folder, "workspace")
+            with private_folder() as folder:
+                copy = folder / "workspace"
                 await self._context.copy_workspace(copy)
                 text, review.files = await asyncio.to_thread(workspace_text, copy, paths)
             asked = f"The task:\n{self._context.instruction or '(not told)'}\n\nThe workspace:\n{text}"

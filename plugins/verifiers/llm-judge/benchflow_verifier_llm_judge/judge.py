@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import posixpath
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchflow_core.contracts import DownloadLimits, TestOutcome, VerifyContext, VerifyResult
+from benchflow_core.contracts import DownloadLimits, TestOutcome, VerifyContext, VerifyResult, private_folder
 from benchflow_core.errors import TransferRefused, VerifierError
 from benchflow_verifier_llm_judge.rubric import Criterion, Rubric, find_rubric
 from benchflow_verifier_llm_judge.texts import Unreadable, read_text
@@ -32,8 +31,8 @@ _NOTHING: Final = "(nothing was handed in)"
 
 async def judge(context: VerifyContext) -> VerifyResult:
     rubric = find_rubric(context)
-    with tempfile.TemporaryDirectory(prefix="llm-judge-") as scratch:
-        files = await _handed_in(context, Path(scratch) / "found")
+    with private_folder() as scratch:
+        files = await _handed_in(context, scratch / "found")
         shown = {one.id: _shown(one, rubric, files) for one in rubric.criteria}
     await context.collect(0)
     gate = asyncio.Semaphore(_AT_ONCE)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from benchflow_core.contracts import private_folder
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BuildError, CapabilityMissing, TaskError
 from benchflow_sandbox_local.dockerfile.expand import expand
@@ -94,8 +94,8 @@ async def _write_heredoc(order: Copy, heredoc: Heredoc, target: str) -> None:
     text = (
         heredoc.text if heredoc.literal else expand(heredoc.text.replace("'", "\\'").replace('"', '\\"'), order.values)
     )
-    with tempfile.TemporaryDirectory(prefix="benchflow-") as folder:
-        file = Path(folder, "heredoc")
+    with private_folder() as folder:
+        file = folder / "heredoc"
         file.write_text(text)
         file.chmod(0o644)
         await order.box.put(file, target, user=_owner(order), mode=_mode(order))
