@@ -1,0 +1,1 @@
+"""Environments that speak the Open Reward Standard, as tasks."""
