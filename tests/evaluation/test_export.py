@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchflow_core.contracts.exporters import ExporterSpec, RolloutRecord
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import ConfigurationError, PluginFailed
 from benchflow_core.evaluation.export import export_job
 from benchflow_core.plugins import Loaded
 
@@ -43,6 +43,15 @@ def test_documents_lie_beside_their_rollouts_or_below_a_folder(job, tmp_path):
     assert [path.parent.name for path in export_job(job, spec, {}, None)] == ["trainer", "trainer"]
     below = export_job(job, spec, {}, tmp_path / "out")
     assert sorted(path.relative_to(tmp_path / "out").parts[1] for path in below) == ["one.json", "one.json"]
+
+
+@pytest.mark.parametrize("lines", [True, False])
+@pytest.mark.parametrize("name", ["", ".", "..", "../out.json", "a/b", "/tmp/x", "a\0b"])
+def test_a_file_name_that_leads_elsewhere_is_the_plugins_mistake(job, tmp_path, name, lines):
+    for output in (None, tmp_path / "out"):
+        with pytest.raises(PluginFailed, match="no plain name"):
+            export_job(job, loaded("odd", name, line, lines=lines), {}, output)
+    assert not (tmp_path / "out").exists()
 
 
 def test_wrong_options_and_empty_folders_are_refused(job, tmp_path):

@@ -60,6 +60,13 @@ class TestVerifier(VerifierConformance):
             case("no rubric", VerifierError, {}),
         ]
 
+    async def test_a_rubric_outside_the_task_is_refused(self, bench: Any, verifies: Any, tmp_path: Path) -> None:
+        outside = tmp_path / "outside.json"
+        outside.write_text(rubric("yes")["rubric.json"])
+        named = VerifierCase("outside", {}, MEMO, {}, {**PARAMS, "rubric_path": str(outside)})
+        with pytest.raises(VerifierError, match="leads out of the task"):
+            await verifies(await bench.start(), named)
+
     async def test_a_judge_sees_the_files_of_its_criterion_alone(
         self, bench: Any, verifies: Any, local_model: Any
     ) -> None:
