@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -49,14 +50,19 @@ def note(rollout: Rollout) -> str:
 
 
 async def bring(rollout: Rollout, places: list[str]) -> None:
-    """Into the box once, open to every user, and linked where agents look for skills."""
+    """Into the box, open to every user, and linked where agents look for skills.
+
+    In a later step of a task that is what the step before left.
+    """
     learned = rollout.config.learner
     if learned is None or rollout.learner_there:
         return
-    await rollout.sandbox.upload(learned.folder, _PLACE)
+    left = rollout.record.dir.root / LEARNED
+    await rollout.sandbox.upload(left if left.is_dir() else learned.folder, _PLACE)
     await _run(rollout, _OPEN, places, user=rollout.agent_user)
     rollout.learner_there = True
-    rollout.record.event("learner", {"generation": learned.generation, "digest": learned.digest})
+    if not left.is_dir():
+        rollout.record.event("learner", {"generation": learned.generation, "digest": learned.digest})
 
 
 async def fetch(rollout: Rollout, places: list[str]) -> None:
@@ -64,10 +70,14 @@ async def fetch(rollout: Rollout, places: list[str]) -> None:
     if not rollout.learner_there:
         return
     target = rollout.record.dir.root / LEARNED
+    incoming = target.with_name(f".incoming-{LEARNED}")
     try:
-        await rollout.sandbox.download(_PLACE, target, limits=_LIMITS)
-        rollout.host.redactor.tree(target)
+        await rollout.sandbox.download(_PLACE, incoming, limits=_LIMITS)
+        rollout.host.redactor.tree(incoming)
+        shutil.rmtree(target, ignore_errors=True)  # of an earlier step
+        incoming.rename(target)
     except (FileNotFoundError, InfrastructureError) as error:
+        shutil.rmtree(incoming, ignore_errors=True)
         rollout.notice(f"what was learned could not be brought out: {error}")
     with suppress(InfrastructureError):
         await _run(rollout, _CLOSE, places, user="root")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["SkillPlan", "bring", "fetch_generated", "plan_skills", "role_home", "self_generating"]
+__all__ = ["SkillPlan", "bring", "fetch_generated", "fetch_learned", "plan_skills", "role_home", "self_generating"]
 
 _GENERATED: Final = "generated-skills"
 _CREATE: Final = f"""Before you or anybody solves the task below, write down what helps to solve it.
@@ -183,9 +183,14 @@ async def _bring_own(rollout: Rollout) -> None:
         rollout.record.event("skills", said, role=role)
 
 
+async def fetch_learned(rollout: Rollout) -> None:
+    """Take what was learned out of the box: a verifier does not see it."""
+    await learning.fetch(rollout, _places(rollout))
+
+
 async def fetch_generated(rollout: Rollout) -> None:
     """What was generated is an artifact, and not in the verifier's way; what was learned is the job's."""
-    await learning.fetch(rollout, _places(rollout))
+    await fetch_learned(rollout)
     if not rollout.plan.skills.generated:
         return
     folder = f"{rollout.workdir.rstrip('/')}/{_GENERATED}"

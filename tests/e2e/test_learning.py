@@ -140,6 +140,24 @@ def test_what_cannot_be_meant_is_refused(bench, job, tmp_path, more, why):
     assert not (tmp_path / "jobs/j/learner_store.json").exists()
 
 
+def test_no_step_is_verified_with_what_was_learned_in_the_box(bench, job, examples, name, tmp_path):
+    """It is there again for the next step, as the one before left it."""
+    shutil.rmtree(tmp_path / "tasks")
+    task = shutil.copytree(examples / "two-step-notes", tmp_path / "tasks" / "notes")
+    for test in task.glob("steps/*/tests/test.sh"):
+        unseen = "[ ! -e /learner ] && [ ! -e ~/.agents/skills ]"
+        test.write_text(f"#!/bin/sh\n{unseen} && echo 1 > /logs/verifier/reward.txt\n")
+    learn = "ls /learner/memory | wc -l > /learner/memory/$(ls /learner/memory | wc -l).md"
+    config = json.loads((tmp_path / "job.yaml").read_text())
+    script = {"turns": [[{"run": learn}]] * 2}
+    (tmp_path / "job.yaml").write_text(json.dumps({**config, "agent_options": {"script": json.dumps(script)}}))
+    done = bench(*job)
+    assert done.code == 0, done.out + done.err
+    steps, _, _ = story(tmp_path / "jobs/j")
+    assert [(step[1], step[2]) for step in steps] == [(1.0, "stamped")]
+    assert steps[0][5] == {"memory/0.md": "added", "memory/1.md": "added"}
+
+
 def test_a_store_may_begin_with_skills(bench, job, tmp_path):
     skill = tmp_path / "mine/greeting"
     skill.mkdir(parents=True)
