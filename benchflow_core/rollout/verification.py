@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_soft_verify", "run_verify", "verify_request"]
 
+_NOT_CAPTURED: Final = "state-not-captured"
 _WITHIN_REACH: Final = "between turns the tests ran in the agent's own box: what it left running there could read them"
 
 
@@ -73,6 +74,9 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
         if verdict.error.kind is ErrorKind.VERIFIER and is_certified(rollout.host.cache, rollout.plan.digest):
             rewards = {"reward": 0.0}
             rollout.result.flags.append("verifier-failed-on-certified-task")
+        elif verdict.error.kind is ErrorKind.VERIFIER and any(f["code"] == _NOT_CAPTURED for f in verdict.findings):
+            rewards = {"reward": 0.0}
+            rollout.result.flags.append("nothing-left-to-verify")
     if rollout.step is None:
         rollout.result.rewards = rewards
     for name, value in (rewards or {}).items():

@@ -85,11 +85,20 @@ async def _verify(request: VerifyRequest, *, attempts: int) -> Verdict:
         try:
             await boxes.open()
         except TransferRefused as error:  # what an agent left is no fault of the infrastructure
-            return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
-        verdict = await _attempts(request, boxes, attempts if boxes.repeatable else 1)
+            if request.soft:
+                return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
+            await boxes.close()
+            policy, boxes = "shared", SharedBox(request)
+            boxes.findings.append(Finding("state-not-captured", "/", "noted", error.message))
+            request.emit("verifier_isolation", {"policy": policy, "because": error.message})
+        try:
+            verdict = await _attempts(request, boxes, attempts if boxes.repeatable else 1)
+        except VerifierError as error:  # no box could be made ready for it
+            verdict = Verdict(None, "", error=error)
         findings = [*boxes.findings, *await _live_state(request, policy, verdict.rewards)]
     finally:
-        await boxes.close()
+        with contextlib.suppress(VerifierError):  # a box without a shell cannot be tidied either
+            await boxes.close()
     return replace(
         verdict,
         isolation=policy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -59,6 +60,18 @@ def ours(kind: str, mark: str) -> list[str]:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return [line for line in found.stdout.splitlines() if mark in line]
+
+
+@pytest.mark.parametrize("spoils", [False, True])
+def test_a_state_too_large_to_be_captured_is_scored_in_its_own_box(run, name, examples, result_of, spoils):
+    """`spoils`: it also takes the verifier's shell away. Neither gets it out of its zero."""
+    steps = [{"run": "truncate -s 33G /app/x"}, *([{"run": "rm -f /bin/bash /bin/sh"}] if spoils else [])]
+    run(examples / "hello-file", name("scripted"), "--agent-option", f"script={json.dumps(steps)}")
+    result = result_of()
+    assert result["rewards"] == {"reward": 0.0}, result["error"]
+    assert result["verifier_isolation"] == "shared"
+    assert "state-not-captured" in [finding["code"] for finding in result["findings"]]
+    assert ("nothing-left-to-verify" in result["flags"]) is spoils
 
 
 @pytest.mark.parametrize("task", ["hello-file", "two-step-notes"])

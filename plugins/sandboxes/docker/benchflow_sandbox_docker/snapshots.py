@@ -96,7 +96,7 @@ class Snapshots:
             changed, touched, identity = await asyncio.gather(
                 self._changes(box, source),
                 _listing(box, "touched"),
-                self._engine.commit(box.id, _REPOSITORY, tag, marks),
+                self._commit(box, source, tag, marks),
             )
             found = _together(changed, json.loads(touched), await index)
             found |= _earlier(image.meta["changed"] if carry else (), found, await index)
@@ -124,6 +124,29 @@ class Snapshots:
         self._taken[identity] = keep
         self._added[identity] = frozenset(row.path for row in rows if row.kind == "added")
         return Snapshot(name, captured, tuple(rows))
+
+    async def _commit(self, box: Container, image: str, tag: str, marks: Mapping[str, str]) -> str:
+        """Commit the box. What the engine refuses of it, and not of an untouched one, was left there by the agent."""
+        try:
+            return await self._engine.commit(box.id, _REPOSITORY, tag, marks)
+        except EngineError as error:
+            full = "no space left" in error.reason  # the engine has no code for its own full disk
+            if error.status < 500 or full or not await self._captures_untouched(image, marks):
+                raise
+            raise TransferRefused(f"What was left in the box cannot be captured: {error.reason}.") from error
+
+    async def _captures_untouched(self, image: str, marks: Mapping[str, str]) -> bool:
+        """Try with a box on the same image in which nothing ran."""
+        try:
+            donor = await self._open_donor(image)
+            try:
+                identity = await self._engine.commit(donor.id, _REPOSITORY, secrets.token_hex(8), marks)
+            finally:
+                await asyncio.shield(donor.remove())
+            await self._engine.remove_image(identity)
+        except InfrastructureError:
+            return False
+        return True
 
     async def _changes(self, box: Container, image: str) -> list[dict[str, Any]]:
         try:
