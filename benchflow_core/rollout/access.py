@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["check_access", "granted", "limited_roles", "oracle_roles", "role_view"]
+__all__ = ["check_access", "granted", "limited_roles", "oracle_roles", "role_view", "try_views"]
 
 SOLUTION: Final = "/solution"
 
@@ -68,6 +68,14 @@ def role_view(rollout: Rollout, role: Role) -> AccessView | None:
         return AccessView(hidden=hidden) if hidden else None
     own = (outbox_folder(rollout.workdir), rollout.agent_home, "/tmp", "/var/tmp", "/dev/shm", "/logs/agent")
     return AccessView(read_only=("/",), hidden=hidden, writable=own)
+
+
+async def try_views(rollout: Rollout) -> None:
+    """Start a program under the first limited role's view, before any turn is paid for: some sandboxes know only in a
+    box whether it can limit what a program sees, and refuse there."""
+    views = (role_view(rollout, role) for role in rollout.plan.roles.values())
+    if view := next(filter(None, views), None):
+        await rollout.sandbox.exec(("true",), user=rollout.agent_user, cwd="/", view=view, timeout=60)
 
 
 @asynccontextmanager

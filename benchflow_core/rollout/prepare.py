@@ -10,7 +10,7 @@ from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.sandboxes import StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.results.redact import secret_names
-from benchflow_core.rollout import boxes, skills
+from benchflow_core.rollout import access, boxes, skills
 from benchflow_core.rollout.access import limited_roles
 from benchflow_core.task import resolve_env
 
@@ -107,6 +107,7 @@ async def ready_agent(rollout: Rollout) -> None:
         await boxes.ensure_user(sandbox, rollout.config.sandbox_user, rollout.workdir)
     rollout.agent_home = await boxes.user_home(sandbox, rollout.agent_user)
     await skills.bring(rollout)
+    await access.try_views(rollout)
     for hook in rollout.config.pre_agent_hooks:
         from benchflow_core.world.services import ServiceHook
 

@@ -7,7 +7,9 @@ import json
 import os
 import signal
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchflow_testing_clouds.cases import CloudCase, CloudFaults, CloudRollouts, Refusal, Wire
@@ -58,6 +60,25 @@ class TestFaults(CloudFaults):
 class TestRollouts(CloudRollouts):
     wire = WIRE
     tasks = ROOT / "examples" / "tasks"
+
+    def test_what_a_box_cannot_limit_is_said_before_the_first_prompt(
+        self, bench: Callable[..., Any], cloud: Remote, tmp_path: Path
+    ) -> None:
+        """Only a box knows whether it can keep a reviewer from writing; the coder's turn is not paid for before that."""
+        turn = {"turns": [[{"run": "true"}]]}
+        roles = [
+            {"name": role, "agent": "scripted", "options": {"script": json.dumps(turn)}}
+            for role in ("coder", "reviewer")
+        ]
+        roles[1]["read_only"] = True
+        scene = {"name": "review", "roles": roles, "turns": [{"role": "coder"}, {"role": "reviewer", "prompt": "look"}]}
+        job = {"tasks_dir": str(self.tasks / "hello-file"), "sandbox": "daytona", "scenes": [scene]}
+        (tmp_path / "job.yaml").write_text(json.dumps(job))
+        done = bench("eval", "create", "--config", "job.yaml", code=1)
+        assert "This box cannot limit what one process sees" in done.stdout + done.stderr
+        events = next((tmp_path / "jobs").rglob("events.jsonl")).read_text()
+        assert '"turn_started"' not in events
+        assert cloud.boxes == []
 
 
 def test_a_context_is_sent_as_plain_files(tmp_path: Path) -> None:
