@@ -22,4 +22,10 @@ def command_agent(command: str) -> AgentSpec:
     def prepare(context: AgentContext) -> Launch:
         return Launch(argv=argv, env=dict(context.env))
 
-    return AgentSpec(summary=f"ACP command: {shlex.join(argv)}", prepare=prepare, model_in_session="config_option")
+    return AgentSpec(
+        summary=f"ACP command: {shlex.join(argv)}",
+        prepare=prepare,
+        model_in_session="config_option",
+        takes_model=True,
+        options={},
+    )

@@ -26,6 +26,8 @@ def show_plan(ui: Ui, report: Mapping[str, Any]) -> None:
         leave = "allowed" if one["allowed"] else f"not allowed; --allow-env {one['name']}"
         state = "" if one["set"] else ", not set"
         ui.out(f"host variable {one['name']} ({len(one['tasks'])} tasks): {leave}{state}")
+    for line in dict.fromkeys(notice for row in rows for notice in row.get("notices") or ()):
+        ui.out(f"note: {line}")
     for line in report["warnings"]:
         ui.warn(line)
     for line in report["problems"]:

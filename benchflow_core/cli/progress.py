@@ -75,6 +75,7 @@ class Progress:
         before = f", {data['done']} of them finished before," if data.get("done") else ""
         where = f"on sandbox {data['sandbox']}{chosen}, verifier isolation {data['isolation']}"
         self._line(f"{rollouts}{before} {where}")
+        self._notes(data)
         if _on_terminal():
             from benchflow_core.cli.dashboard import Dashboard
 
@@ -93,10 +94,7 @@ class Progress:
             self._ui.warn("the results may not fit on the disk.")
 
     def _finished(self, data: Mapping[str, Any]) -> None:
-        for notice in data.get("notices") or ():
-            if notice not in self._said:
-                self._said.add(notice)
-                self._line(f"note: {notice}")
+        self._notes(data)
         if self._tracker.total > _LINE_EACH:
             return
         if self._view is not None and (data.get("rewards") or {}).get("reward") == 1:
@@ -105,6 +103,12 @@ class Progress:
         took = f" in {seconds:.1f} s" if seconds is not None else ""
         place = f"[{self._tracker.done}/{self._tracker.total}]"
         self._line(f"{place} {data['task_name']}{_arm(data)}: {_verdict(data)}{took}")
+
+    def _notes(self, data: Mapping[str, Any]) -> None:
+        for notice in data.get("notices") or ():
+            if notice not in self._said:
+                self._said.add(notice)
+                self._line(f"note: {notice}")
 
     def _heartbeat(self) -> None:
         if self._view is None and time.monotonic() - self._spoke >= _HEARTBEAT:

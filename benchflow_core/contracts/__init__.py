@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "adapters": "AdapterSpec Finding Migration Scaffold ScaffoldRequest",
-    "agents": "AgentContext AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
+    "agents": "AgentContext AgentOption AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
     "commands": "CommandContext CommandSpec",
     "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder",
     "drivers": "DriverSpec Episode SoftVerdict TurnRecord",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentContext",
+    "AgentOption",
     "AgentSpec",
     "AuthOption",
     "Companion",
@@ -159,6 +160,18 @@ class SessionContext:
     """The solution's variables, templates resolved; only for `purpose="reference"`."""
 
 
+@dataclass(frozen=True, slots=True)
+class AgentOption:
+    """What an agent takes as `--agent-option NAME=VALUE`."""
+
+    help: str
+    required: bool = False
+    env: str = ""
+    """A variable, of the host or of `--agent-env`, that may give it instead."""
+    parse: Callable[[str], Any] = str
+    """Called with the value while planning: `ValueError` refuses it."""
+
+
 def _agent_purpose(_: Exchange) -> str:
     return "agent"
 
@@ -213,6 +226,11 @@ class AgentSpec:
     wires: tuple[Wire, ...] = ()
     """Model APIs it can be pointed at, best first. Empty: it needs no model."""
     auth: tuple[AuthOption, ...] = ()
+    takes_model: bool | None = None
+    """False: a rollout that gives it a model is refused. `None`: not declared, any model is accepted."""
+    options: Mapping[str, AgentOption] | None = None
+    """By name. Any other is refused, and so is a rollout without one that is required. `None`: not declared, `prepare`
+    gets whatever the user gives."""
     default_model: str | None = None
     helper_models: tuple[str, ...] = ()
     """Names (shell patterns) of models that it asks beside the one it was given: for titles, routing, sub-agents.

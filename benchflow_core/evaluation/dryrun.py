@@ -6,7 +6,7 @@ Models are asked for one token each, through the gateway that rollouts would use
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ async def plan_report(spec: JobSpec, env: Mapping[str, str] | None = None) -> di
         models = [await _probed(host, config, *wanted) for wanted in _models(items, config)]
     rows = [_row(item, config) for item in items]
     skipped = [row for row in rows if row["problem"] and _is_skipped(row, config)]
-    problems = [f"{row['task']}: {_told(row['problem'])}" for row in rows if row["problem"] and row not in skipped]
+    problems = _problems(row for row in rows if row["problem"] and row not in skipped)
     problems += _executor(config, items, host)
     problems += [f"model {model['model']}: {_told(model['problem'])}" for model in models if model["problem"]]
     return {
@@ -46,6 +46,15 @@ async def plan_report(spec: JobSpec, env: Mapping[str, str] | None = None) -> di
         "warnings": list(chosen.warnings),
         "problems": list(dict.fromkeys(problems)),
     }
+
+
+def _problems(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is wrong, once, with the tasks that it concerns."""
+    tasks: dict[str, list[str]] = {}
+    for row in rows:
+        tasks.setdefault(_told(row["problem"]), []).append(row["task"])
+    more = {told: len(set(names)) - 1 for told, names in tasks.items()}
+    return [f"{tasks[told][0]}{f' and {n} more' * bool(n)}: {told}" for told, n in more.items()]
 
 
 def _executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -> list[str]:

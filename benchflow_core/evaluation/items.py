@@ -117,7 +117,10 @@ def _plan_task(path: Path, arms: Sequence[str | None], config: EvaluationConfig,
     for arm in arms:
         rollout = config.rollout(path, jobs_dir=Path(), job_name="", rollout_name="", trial=1, attempt=1, arm=arm)
         try:
-            yield Item(path, 1, make_plan(rollout, host.plugins, host.env, loaded=(task, digest)), None, arm)
+            plan = make_plan(
+                rollout, host.plugins, host.env, loaded=(task, digest), elsewhere=config.executor is not None
+            )
+            yield Item(path, 1, plan, None, arm)
         except BenchflowError as error:
             yield Item(path, 1, None, error, arm)
 

@@ -300,6 +300,7 @@ class Evaluation:
                 "sandbox": first.sandbox.name,
                 "isolation": first.isolation,
                 "chosen": self.config.sandbox is None,
+                "notices": list(first.notices),
                 "seed": self.config.seed,
                 "concurrency": self.config.concurrency,
                 "cpus": slots.cpus,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
 
-__all__ = ["choose_sandbox", "default_driver", "find_agent", "find_verifier", "sandbox_capabilities"]
+__all__ = ["choose_sandbox", "default_driver", "find_agent", "find_verifier", "sandbox_capabilities", "take_sandbox"]
 
 COMMAND_PREFIX = "cmd:"
 
@@ -31,16 +33,42 @@ def sandbox_capabilities(sandbox: Loaded) -> frozenset[str]:
     return frozenset(declared() if callable(declared) else declared)
 
 
-def choose_sandbox(plugins: Registry) -> Loaded:
-    """The best-ranked sandbox that answers here."""
+def take_sandbox(
+    named: str | None, plugins: Registry, env: Mapping[str, str], *, elsewhere: bool = False
+) -> tuple[Loaded, list[str]]:
+    """The sandbox that is named, or the best-ranked that answers here, and what was passed over, as notices.
+
+    `elsewhere`: the boxes are on other machines, so that one that does not answer here may do so there.
+    """
+    if named:
+        sandbox = plugins.get("sandbox", named)
+        if not elsewhere:
+            refuse_unavailable(sandbox, env)
+        return sandbox, []
+    sandbox, refusals = choose_sandbox(plugins)
+    why = f"no sandbox was named: '{sandbox.name}' is taken, passed over {'; '.join(refusals)}"
+    return sandbox, [why] if refusals else []
+
+
+def refuse_unavailable(sandbox: Loaded, env: Mapping[str, str]) -> None:
+    """Refuse a sandbox that does not answer here. One whose credentials are all in `env` is asked later."""
+    required = sandbox.spec.requires
+    missing = [name for name in required if not env.get(name)]
+    if (missing or not required) and not (found := sandbox.spec.available()).ok:
+        reason = found.reason.rstrip(".") or f"{missing[0]} is not set"
+        raise ConfigurationError(f"sandbox '{sandbox.name}' cannot be used: {reason}.", remedy=found.remedy or None)
+
+
+def choose_sandbox(plugins: Registry) -> tuple[Loaded, list[str]]:
+    """The best-ranked sandbox that answers here, and those of a better rank with the reason why they do not."""
     ranked = sorted(
         (s for s in plugins.all("sandbox") if s.spec.default_rank is not None), key=lambda s: s.spec.default_rank
     )
-    refusals = []
+    refusals: list[str] = []
     for sandbox in ranked:
         found = sandbox.spec.available()
         if found.ok:
-            return sandbox
+            return sandbox, refusals
         refusals.append(f"{sandbox.name}: {found.reason}")
     said = "; ".join(refusals) or "there is none"
     remedy = plugins.kept_out("sandbox") or "Run: bench plugins doctor"

@@ -32,6 +32,8 @@ def manifest_agent(name: str) -> Loaded:
     spec = AgentSpec(
         summary=manifest.description or f"ACP agent of {path.name}",
         prepare=lambda context: _prepare(manifest, prefix, context),
+        takes_model=True,
+        options={},
         layers=_layers(manifest, prefix, path.parent),
         wires=manifest.wires,
         auth=tuple(AuthOption("api-key", env=(variable,)) for variable in manifest.requires_env),

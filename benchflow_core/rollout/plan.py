@@ -19,11 +19,11 @@ from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.quick import dataclass
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.choose import (
-    choose_sandbox,
     default_driver,
     find_agent,
     find_verifier,
     sandbox_capabilities,
+    take_sandbox,
 )
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
@@ -35,10 +35,10 @@ from benchflow_core.rollout.refuse import (
     refuse_host_vars,
     refuse_judge,
     refuse_missing,
+    refuse_options,
     refuse_speechless,
     refuse_uncounted,
     refuse_unheard,
-    refuse_without_credentials,
 )
 from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
 from benchflow_core.rollout.task_scenes import task_driver, task_scenes, task_user
@@ -150,11 +150,17 @@ def _skill_digests(skills: SkillPlan, task: Task) -> dict[str, str]:
 
 
 def make_plan(
-    config: RolloutConfig, plugins: Registry, env: Mapping[str, str], *, loaded: tuple[Task, str] | None = None
+    config: RolloutConfig,
+    plugins: Registry,
+    env: Mapping[str, str],
+    *,
+    loaded: tuple[Task, str] | None = None,
+    elsewhere: bool = False,
 ) -> Plan:
     """Load what is named and refuse what cannot work, naming the missing capability and who has it.
 
-    `loaded`: the task and its digest, for a caller that plans it more than once.
+    `loaded`: the task and its digest, for a caller that plans it more than once. `elsewhere`: it will run on another
+    machine.
     """
     task, digest = loaded or (load_task(config.task_path), None)
     refuse_host_vars(task, config.allow_env, env)
@@ -170,15 +176,16 @@ def make_plan(
     if skills.generated:
         scenes = self_generating(scenes, task)
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
+    refuse_options(roles, agents, config.agent_options, config.agent_env, env)
     roles, defaults = with_models(roles, agents, native=config.auth == "native")
-    sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
-    refuse_without_credentials(sandbox, env)
+    sandbox, passed_over = take_sandbox(config.sandbox, plugins, env, elsewhere=elsewhere)
     capabilities = sandbox_capabilities(sandbox)
     isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
     notices = [
         *([config.dataset["warning"]] if config.dataset and "warning" in config.dataset else []),
         *(f"no agent was named: '{name}' is taken (-a names another)" for name in unnamed),
+        *passed_over,
         *defaults,
         *task.notices,
         *(f"sandbox '{sandbox.name}' lacks {c}, which the task would like ({why})" for c, why in wishes.items()),
@@ -293,7 +300,7 @@ def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str
     """A plan for verifying what an agent left: the agent is not looked for, and no key is asked."""
     task = load_task(config.task_path)
     refuse_host_vars(task, config.allow_env, env)
-    sandbox = plugins.get("sandbox", config.sandbox) if config.sandbox else choose_sandbox(plugins)
+    sandbox, _ = take_sandbox(config.sandbox, plugins, env)
     capabilities = sandbox_capabilities(sandbox)
     settings = [task.verifier, *(step.verifier for step in task.steps)]
     return Plan(

@@ -14,6 +14,7 @@ from benchflow_core.rollout.choose import sandbox_capabilities
 from benchflow_core.task import requested_host_vars, required_capabilities
 
 if TYPE_CHECKING:
+    from benchflow_core.contracts.agents import AgentOption
     from benchflow_core.drive.scenes import Role
     from benchflow_core.drive.users import BaseUser
     from benchflow_core.gateway import GatewayUse
@@ -24,19 +25,11 @@ __all__ = [
     "refuse_host_vars",
     "refuse_judge",
     "refuse_missing",
+    "refuse_options",
     "refuse_speechless",
     "refuse_uncounted",
     "refuse_unheard",
-    "refuse_without_credentials",
 ]
-
-
-def refuse_without_credentials(sandbox: Loaded, env: Mapping[str, str]) -> None:
-    """What it requires is neither in the user's environment nor found by the sandbox itself."""
-    missing = [name for name in sandbox.spec.requires if not env.get(name)]
-    if missing and not (found := sandbox.spec.available()).ok:
-        reason = found.reason or f"{missing[0]} is not set"
-        raise ConfigurationError(f"sandbox '{sandbox.name}' cannot be used: {reason}.", remedy=found.remedy or None)
 
 
 def refuse_judge(
@@ -129,6 +122,58 @@ def refuse_agent(
         return
     if agent.spec.purpose == "normal" and not agent.spec.mcp:
         raise CapabilityMissing(f"task '{task.name}' offers MCP servers, which agent '{name}' cannot use.")
+
+
+def refuse_options(
+    roles: Mapping[str, Role],
+    agents: Mapping[str, Loaded],
+    given: Mapping[str, str],
+    agent_env: Mapping[str, str],
+    env: Mapping[str, str],
+) -> None:
+    """What an agent does not take, and what it needs and was not given. `given` and `agent_env` are for every role."""
+    for role in roles.values():
+        declared = agents[role.agent].spec.options
+        if role.model and agents[role.agent].spec.takes_model is False:
+            raise ConfigurationError(
+                f"agent '{role.agent}' takes no model, and '{role.model}' was given.",
+                remedy="Leave the model out, or name an agent that asks one.",
+            )
+        if declared is None:
+            continue
+        for name in role.options.keys() - declared.keys():
+            _refuse_option(name, {role.agent: declared})
+        for name, value in {**given, **role.options}.items():
+            _refuse_value(role.agent, name, value, declared)
+        present = {**given, **role.options}.keys() | {**env, **agent_env, **role.env}.keys()
+        for name, option in declared.items():
+            if option.required and not {name, option.env} & present:
+                raise ConfigurationError(
+                    f"agent '{role.agent}' needs the option '{name}': {option.help}",
+                    remedy=f"Add --agent-option {name}=… to the command, or options to the role.",
+                )
+    known = {role.agent: agents[role.agent].spec.options for role in roles.values()}
+    for name in given:
+        if not any(options is None or name in options for options in known.values()):
+            _refuse_option(name, known)
+
+
+def _refuse_option(name: str, known: Mapping[str, Mapping[str, AgentOption] | None]) -> None:
+    taken = "; ".join(f"{n}: {one.help}" for options in known.values() for n, one in (options or {}).items())
+    raise ConfigurationError(
+        f"agent {' and '.join(repr(agent) for agent in known)} takes no option '{name}'.",
+        remedy=f"It takes {taken}" if taken else "It takes none.",
+    )
+
+
+def _refuse_value(agent: str, name: str, value: str, declared: Mapping[str, AgentOption]) -> None:
+    try:
+        if name in declared:
+            declared[name].parse(value)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"agent '{agent}' cannot take {name}={value}: {error}.", remedy=declared[name].help
+        ) from None
 
 
 def refuse_uncounted(name: str, agent: Loaded, *, native: bool) -> None:

@@ -51,7 +51,7 @@ class WithoutExpose:
 
 @pytest_asyncio.fixture
 async def box(tmp_path: Path) -> AsyncIterator[tuple[Sandbox, ImageRef]]:
-    sandbox = choose_sandbox(registry())
+    sandbox, _ = choose_sandbox(registry())
     if Capability.NETWORK_NONE not in sandbox_capabilities(sandbox):
         pytest.skip(f"sandbox {sandbox.name} cannot cut a box off here")
     (tmp_path / "box").mkdir()

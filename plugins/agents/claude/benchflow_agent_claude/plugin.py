@@ -22,6 +22,8 @@ def benchflow_agent() -> AgentSpec:
         summary="Claude Code",
         name="claude-agent-acp",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
         wires=("messages",),
         auth=(

@@ -33,6 +33,8 @@ def benchflow_agent() -> AgentSpec:
         summary="Codex",
         name="codex-acp",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
         wires=("responses",),
         auth=(

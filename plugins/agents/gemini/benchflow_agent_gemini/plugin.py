@@ -25,6 +25,8 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary="Gemini CLI",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
         wires=("gemini",),
         auth=(

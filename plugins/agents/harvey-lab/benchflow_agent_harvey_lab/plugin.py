@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchflow_core.contracts import AgentContext, AgentSpec, Check, Launch, Layer, pip_layers
+from benchflow_core.contracts import AgentContext, AgentOption, AgentSpec, Check, Launch, Layer, pip_layers
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "1.2.0"
@@ -25,6 +25,12 @@ def benchflow_agent() -> AgentSpec:
         summary=f"Harvey LAB's own agent loop {VERSION}: its tools, its system prompt, its skills",
         name="harvey-lab-harness",
         prepare=prepare,
+        takes_model=True,
+        options={
+            "output": AgentOption("The folder of deliverables, below the working directory."),
+            "max-turns": AgentOption("Most turns of the loop: 200.", parse=int),
+            "shell-timeout": AgentOption("Seconds of one shell command: 60.", parse=int),
+        },
         layers=layers(_RELEASE.encode()),
         wires=("messages", "responses", "gemini"),
         mcp="",

@@ -35,6 +35,8 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary=f"OpenClaw {VERSION}, with a gateway process of its own beside it",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=npm_layers(PREFIX, f"openclaw@{VERSION}", lock=_LOCK.read_bytes(), files={"start.mjs": start}),
         wires=("messages", "responses", "gemini", "chat"),
         effort_option="thought_level",

@@ -38,6 +38,8 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary="OpenCode: one native program, speaks every model API",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/opencode": _START.encode()}),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(

@@ -22,6 +22,8 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary=f"OpenHands {VERSION}: a terminal, a file editor and sub-agents; asks for permission",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=pip_layers(PREFIX, f"openhands@{VERSION}", (here / "requirements.txt").read_bytes(), files=files),
         wires=("messages", "chat", "responses"),
         auth=(AuthOption("api-key", env=("LLM_API_KEY",)),),

@@ -8,7 +8,13 @@ from benchflow_core.hookspecs import hookimpl
 
 @hookimpl
 def benchflow_agent() -> AgentSpec:
-    return AgentSpec(summary="does nothing: a task must not be passed by it", connect=connect, purpose="null")
+    return AgentSpec(
+        summary="does nothing: a task must not be passed by it",
+        connect=connect,
+        purpose="null",
+        takes_model=False,
+        options={},
+    )
 
 
 async def connect(context: SessionContext) -> Session:

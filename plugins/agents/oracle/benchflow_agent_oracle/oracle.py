@@ -8,7 +8,13 @@ from benchflow_core.hookspecs import hookimpl
 
 @hookimpl
 def benchflow_agent() -> AgentSpec:
-    return AgentSpec(summary="plays the task's reference solution", connect=connect, purpose="reference")
+    return AgentSpec(
+        summary="plays the task's reference solution",
+        connect=connect,
+        purpose="reference",
+        takes_model=False,
+        options={},
+    )
 
 
 async def connect(context: SessionContext) -> Session:

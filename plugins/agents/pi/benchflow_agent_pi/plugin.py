@@ -31,6 +31,8 @@ def benchflow_agent() -> AgentSpec:
         summary=f"pi {PI_VERSION}, a minimal coding agent: four tools, never asks for permission",
         name="pi-acp",
         prepare=prepare,
+        takes_model=True,
+        options={},
         layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/pi": _PI.encode()}),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(AuthOption("host-login", files={"~/.pi/agent/auth.json": ".pi/agent/auth.json"}, native=True),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchflow_core.contracts import AgentContext, AgentSpec, Launch, Layer, Runtime
+from benchflow_core.contracts import AgentContext, AgentOption, AgentSpec, Launch, Layer, Runtime
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "1"
@@ -15,6 +15,10 @@ def benchflow_agent() -> AgentSpec:
     return AgentSpec(
         summary="plays a YAML script over ACP: messages, tool calls that really run, permission requests, failures",
         prepare=prepare,
+        takes_model=True,
+        options={
+            "script": AgentOption("A YAML file of steps, or the YAML itself.", required=True, env="BENCHFLOW_SCRIPT")
+        },
         layers=(program_layer(),),
         runtimes=(Runtime("python", "3.8"),),
         model_in_session="config_option",

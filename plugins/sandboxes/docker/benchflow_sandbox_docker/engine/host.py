@@ -22,7 +22,7 @@ _REMEDY = (
     "or point DOCKER_HOST at an engine."
 )
 _PING = b"GET /_ping HTTP/1.1\r\nHost: engine\r\nConnection: close\r\n\r\n"
-_PING_SECONDS = 3.0
+_PING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
