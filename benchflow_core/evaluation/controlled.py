@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ from benchflow_core.evaluation.summary import team_of
 from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import Row
+from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.finish import settings_json
 
 __all__ = ["Difference", "differences"]
 
@@ -26,6 +29,8 @@ _TREATMENT: Final = frozenset(
         "skill_mode",
         "skills_dir",
         "scenes",
+        "scenes_as_written",
+        "prompts",
         "arm",
         "agent_version",
     ]
@@ -117,7 +122,7 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         name, _, version = plugin.partition("=")
         yield f"{_PLUGIN}{name}", version
     folder = Path(row["rollout_dir"])
-    for name, value in _object(folder / "config.json").items():
+    for name, value in {**_defaults(), **_object(folder / "config.json")}.items():
         if name not in _NOT_SETTINGS:
             yield name, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     lock = _object(folder / "lock.json")
@@ -128,6 +133,12 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
             yield name, str(lock[name])
     if isinstance(lock.get("host"), dict):
         yield "host", f"{lock['host'].get('machine')}, {lock['host'].get('cpus')} CPUs"
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """What an older `config.json` does not say was not set."""
+    return settings_json(RolloutConfig(task_path=Path()))
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from benchflow_core.errors import (
     error_from_json,
 )
 from benchflow_core.evaluation.attempt import Attempts
-from benchflow_core.evaluation.codec import code_in, to_json
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.folders import read_result
 from benchflow_core.evaluation.items import Item
@@ -31,6 +30,7 @@ from benchflow_core.gateway.shared import GatewayServer
 from benchflow_core.plugins import Loaded
 from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_jsonl
+from benchflow_core.rollout.codec import code_in, to_json
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import Plan

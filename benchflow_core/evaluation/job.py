@@ -14,7 +14,6 @@ from benchflow_core.contracts import events as ev
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Budget, Spent
-from benchflow_core.evaluation.codec import to_json
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.elsewhere import Elsewhere, Place, open_place
 from benchflow_core.evaluation.estimate import LARGE, estimate
@@ -33,6 +32,7 @@ from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import cannot_write, read_json, write_json
 from benchflow_core.results.jobs import planned_arms
 from benchflow_core.results.layout import job_name
+from benchflow_core.rollout.codec import to_json
 from benchflow_core.rollout.credentials import check_credentials
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus

@@ -17,7 +17,6 @@ from typing import Any
 
 from benchflow_core import __version__
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.codec import code_in, from_json, to_json
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.schedule import in_order
@@ -26,6 +25,7 @@ from benchflow_core.results.clock import now
 from benchflow_core.results.files import read_json, to_json_text, write_bytes
 from benchflow_core.results.layout import rollout_name
 from benchflow_core.results.redact import MARK, Redactor
+from benchflow_core.rollout.codec import code_in, from_json, to_json
 
 __all__ = ["JOB_FILE", "Entry", "JobRecord"]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import BenchflowError, ConfigurationError
-from benchflow_core.evaluation.codec import code_in, to_json
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.summary import EvaluationResult
 from benchflow_core.evaluation.tasks import ChosenTasks
@@ -16,6 +15,7 @@ from benchflow_core.evaluation.yaml import JobSpec
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import write_json
 from benchflow_core.results.redact import secret_names
+from benchflow_core.rollout.codec import code_in, to_json
 from benchflow_core.task import load_task, task_digest
 
 __all__ = ["check_writable", "write_health", "write_run_config", "write_task_manifest"]

@@ -18,12 +18,12 @@ from benchflow_core.contracts.events import Event
 from benchflow_core.contracts.executors import ItemResult, PlanItem
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import BenchflowError, Cancelled, WorkerDiffers
-from benchflow_core.evaluation.codec import from_json, to_json
 from benchflow_core.evaluation.joblock import hold_as_worker
 from benchflow_core.evaluation.look import look_at
 from benchflow_core.evaluation.tasks import find_again
 from benchflow_core.gateway.shared import RemoteGateways
 from benchflow_core.plugins import Policy, configure
+from benchflow_core.rollout.codec import from_json, to_json
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus

@@ -141,7 +141,26 @@ class Config(Shape):
     base_image_override: str | None
     context_root: str | None = None
     driver: str
+    driver_params: dict[str, Any] = Field(default_factory=dict, description="with the driver's defaults")
+    prompts: list[str | None] | None = None
     scenes: list[dict[str, Any]]
+    scenes_as_written: list[dict[str, Any]] = Field(
+        default_factory=list, description="with all settings of their roles"
+    )
+    max_user_rounds: int | None = None
+    user_timeout: float | None = None
+    oracle_access: bool = False
+    uploads: dict[str, str] = Field(default_factory=dict)
+    skills_dir: str | None = None
+    state: dict[str, Any] | None = Field(None, description="the part of the environment that is there")
+    usage_tracking: Literal["auto", "required", "off"] = "auto"
+    gateway: str | None = None
+    gateway_options: dict[str, str] = Field(default_factory=dict)
+    max_rollout_tokens: int | None = None
+    max_rollout_cost: float | None = None
+    record: bool = False
+    replay: str | None = None
+    keep_state: Literal["none", "failed", "all"] = "none"
     roles: dict[str, dict[str, Any]]
     attempt: int
     trial: int

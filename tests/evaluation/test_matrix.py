@@ -112,7 +112,9 @@ async def test_what_would_do_nothing_is_refused(tmp_path):
             scenes=[Scene.single(agent="oracle")], matrix=Matrix(agents=["a", "b"])
         ),
         "1 tasks are chosen, 3 were expected": EvaluationConfig(agent="oracle", expected_tasks=3),
-        "--usage-tracking required": EvaluationConfig(agent="scripted", usage_tracking="required"),
+        "--usage-tracking required": EvaluationConfig(
+            agent="scripted", agent_options={"script": "- say: hi"}, usage_tracking="required"
+        ),
     }
     async with Host(env={"BENCHFLOW_CACHE": str(tmp_path)}) as host:
         for message, config in wrong.items():

@@ -13,16 +13,14 @@ from benchflow_agent_scripted.shapes import SCRIPT, STEPS, TURN, Shape
 from benchflow_agent_scripted.yamltree import Tree, read_yaml
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["DEFAULT", "chosen_script", "load_script"]
-
-DEFAULT = """
-- say: "Hello! I am the scripted agent and was given no script, so this is all I do."
-"""
+__all__ = ["chosen_script", "load_script"]
 
 
 def chosen_script(options: Mapping[str, str], env: Mapping[str, str]) -> dict[str, Any]:
-    """`--agent-option script=…`, else BENCHFLOW_SCRIPT, else the default. A path, or the YAML itself."""
-    given = options.get("script") or env.get("BENCHFLOW_SCRIPT") or os.environ.get("BENCHFLOW_SCRIPT") or DEFAULT
+    """`--agent-option script=…`, else BENCHFLOW_SCRIPT. A path, or the YAML itself."""
+    given = options.get("script") or env.get("BENCHFLOW_SCRIPT") or os.environ.get("BENCHFLOW_SCRIPT")
+    if not given:
+        raise ConfigurationError("no script was given.", remedy="Pass --agent-option script=FILE.yaml.")
     if _is_inline(given):
         return load_script(given, "script")
     path = Path(given).expanduser()

@@ -9,9 +9,9 @@ import pytest
 
 from benchflow_core.drive.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.codec import code_in, from_json, to_json
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
 from benchflow_core.evaluation.matrix import Choice, Matrix
+from benchflow_core.rollout.codec import code_in, from_json, to_json
 
 
 def there_and_back(config, env=None):
