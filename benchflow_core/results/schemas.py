@@ -156,6 +156,7 @@ class Config(Shape):
     usage_tracking: Literal["auto", "required", "off"] = "auto"
     gateway: str | None = None
     gateway_options: dict[str, str] = Field(default_factory=dict)
+    helper_models: Literal["same", "own", "refuse"] = "same"
     max_rollout_tokens: int | None = None
     max_rollout_cost: float | None = None
     record: bool = False
