@@ -18,7 +18,6 @@ from benchflow_core.contracts import (
     VerifyContext,
     VerifyResult,
 )
-from benchflow_core.errors import ConfigurationError
 from benchflow_core.hookspecs import hookimpl
 
 
@@ -52,6 +51,8 @@ async def _drive(episode: Episode, params: Mapping[str, Any]) -> None:
 def _refuse(params: Mapping[str, Any]) -> None:
     steps = params.get("steps") or ()
     if len(steps) > 1 or any(step.prompt for step in steps):
+        from benchflow_core.errors import ConfigurationError
+
         raise ConfigurationError(
             "an ORS environment gives its one prompt itself.", remedy="Leave out prompts, scenes and further roles."
         )
