@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["claimed", "plain_plan"]
+__all__ = ["claimed", "is_claimable", "plain_plan"]
 
 _FOLDERS: Final = {
     "app": 0o755, "tests": 0o755, "solution": 0o755, "logs/agent": 0o755, "logs/verifier": 0o755,
@@ -15,14 +15,23 @@ _FOLDERS: Final = {
 }  # fmt: skip
 
 
+_NEVER: Final = ("/", "/opt", "/nix")
+_SYSTEM: Final = ("/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/nix", "/proc", "/dev", "/sys")
 _TOPS: Final = tuple(sorted({f"/{name.split('/')[0]}" for name in _FOLDERS}))
 
 
 def claimed(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those that become the box's own beside the usual ones: this machine has nothing there."""
+    """Return those that become the box's own beside the usual ones."""
     found = dict.fromkeys(os.path.normpath(path) for path in paths)
     usual = tuple(f"{top}/" for top in _TOPS)
-    return tuple(p for p in found if p not in ("/", *_TOPS) and not p.startswith(usual) and not os.path.lexists(p))
+    return tuple(p for p in found if p not in ("/", *_TOPS) and not p.startswith(usual) and is_claimable(p))
+
+
+def is_claimable(path: str) -> bool:
+    """A path that is named becomes the box's own, whatever this machine has there; of the folders that programs need,
+    only what this machine lacks."""
+    system = any(path == top or path.startswith(f"{top}/") for top in _SYSTEM)
+    return path not in _NEVER and not (system and os.path.lexists(path))
 
 
 def plain_plan(

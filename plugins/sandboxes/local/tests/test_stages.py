@@ -228,3 +228,23 @@ def test_half_a_base_of_a_killed_run_goes(tmp_path: Path) -> None:
         os.utime(tmp_path / "base" / half, (time.time() - age,) * 2)
     assert build_base(tmp_path, own=False) == name
     assert sorted(p.name for p in (tmp_path / "base").iterdir()) == [".new-young", name.partition("/")[2]]
+
+
+async def test_stage_three_makes_what_a_task_names_the_boxs_own(open_provider: Any, tmp_path: Path) -> None:
+    """Whatever this machine has in the same place; only the folders that programs need are the machine's."""
+    for host in ("/var/log", "/run"):
+        assert Path(host).is_dir()
+    box = await box_at(open_provider, "3")
+    (tmp_path / "note").write_text("of the task")
+    await box.upload(tmp_path / "note", "/var/log/benchflow-note")
+    assert (await box.exec(["cat", "/var/log/benchflow-note"])).stdout == b"of the task"
+    assert (await box.exec(["sh", "-c", "echo more >/var/log/other"])).exit_code == 0
+    await box.download("/var/log/other", tmp_path / "other")
+    assert (tmp_path / "other").read_text() == "more\n"
+    assert not Path("/var/log/benchflow-note").exists() and not Path("/var/log/other").exists()
+    (tmp_path / "Dockerfile").write_text("FROM a\nWORKDIR /run\nCOPY note /run/\n")
+    provider = open_provider(stage="3")
+    image = await provider.prepare(ImageRequest(tmp_path, tmp_path / "Dockerfile", allow_substitute=True))
+    box = await provider.start(image, StartRequest("test"))
+    assert (await box.exec(["cat", "note"])).stdout == b"of the task"
+    assert not Path("/run/note").exists()

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from benchflow_sandbox_local.helper import landlock, launch, linux, transfer, users, wire
 from benchflow_sandbox_local.helper.init import Init, Running
 from benchflow_sandbox_local.helper.service import Answer
+from benchflow_sandbox_local.plainplan import is_claimable
 
 _READABLE: Final = (
     "/usr",
@@ -89,13 +90,13 @@ class PlainInit(Init):
         return users.User(own, 0, os.getgid(), (), f"{self.root}/root")
 
     def claim(self, path: str) -> None:
-        """What is put where this machine has nothing becomes the box's own there."""
+        """Make the folder that something is put into the box's own, where it may be."""
         path = os.path.normpath(path)
         if self.paths.place(path) != path:
             return
         folder = os.path.dirname(path)
-        at = path if folder == "/" else folder
-        if not os.path.lexists(at):
+        at = path if folder in ("/", "/opt") else folder
+        if is_claimable(at):
             self.paths.places[at] = f"{self.root}{at}"
 
     def do_put(self, message: wire.Message, fds: list[int]) -> Answer:
