@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["names_of"]
+__all__ = ["moved", "names_of"]
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -19,3 +19,17 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(f"{package}.{home[name]}"), name)
 
     return look_up
+
+
+def moved(package: str, name: str, home: str) -> Any:
+    """Return a name from the package that it went to, with a warning; the error says what to install."""
+    import warnings
+
+    warnings.warn(f"{package}.{name} is now {home}.{name}", DeprecationWarning, stacklevel=3)
+    try:
+        return getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        if error.name != home:
+            raise
+        distribution = home.replace("_", "-")
+        raise ImportError(f"{package}.{name} is now in {distribution}: pip install {distribution}") from None

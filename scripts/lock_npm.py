@@ -16,7 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import NODE_LAYER
+from benchflow_layers import NODE_LAYER
+
 from benchflow_core.plugins import registry
 
 LOCK = "package-lock.json"

@@ -62,6 +62,12 @@ agent.add_command(list_agents)
 agent.add_command(show)
 
 
+def _protocol(spec: Any) -> str:
+    if spec.prepare:
+        return "ACP" if spec.session == type(spec).session else spec.session.partition(":")[0]
+    return "wrapper" if spec.wrap else "by name" if spec.opens else "built in"
+
+
 def _describe(loaded: Any) -> dict[str, Any]:
     spec = loaded.spec
     return {
@@ -69,7 +75,7 @@ def _describe(loaded: Any) -> dict[str, Any]:
         "aliases": sorted({loaded.name, *loaded.aliases} - {loaded.called}),
         "summary": spec.summary,
         "version": spec.version,
-        "protocol": "ACP" if spec.prepare else "wrapper" if spec.wrap else "built in",
+        "protocol": _protocol(spec),
         "auth": _auth(spec),
         "purpose": spec.purpose,
         "default_model": spec.default_model or "",

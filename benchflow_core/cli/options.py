@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,9 +25,12 @@ def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
     return result
 
 
+_ONE_VALUE = re.compile(r"[a-z]+:(?!:)")
+
+
 def names(values: Iterable[str]) -> list[str]:
-    """Of an option that may be repeated or given a list with commas. A command line is one value, commas and all."""
-    found = [part for v in values for part in ([v] if v.startswith("cmd:") else v.split(","))]
+    """Split the values of an option that may be repeated or list several; `kind:text` is one, commas and all."""
+    found = [part for v in values for part in ([v] if _ONE_VALUE.match(v) else v.split(","))]
     return list(dict.fromkeys(part.strip() for part in found if part.strip()))
 
 

@@ -15,6 +15,7 @@ from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import Process, Sandbox
 from benchflow_core.errors import TransportError
 from benchflow_core.rollout import Host, Rollout, RolloutConfig
+from benchflow_core.rollout.defaults import agent_for
 
 __all__ = ["open_shell", "shell_in"]
 
@@ -29,10 +30,11 @@ exec "$shell" -i
 async def open_shell(ui: Ui, task: str, sandbox: str | None, *, allow_substitute: bool, command: str | None) -> int:
     """Start the box as a rollout would, run the shell, remove the box. The exit code is the shell's."""
     with private_folder() as folder:
-        config = RolloutConfig(
-            Path(task), sandbox=sandbox, agent="cmd:true", allow_substitute=allow_substitute, jobs_dir=folder
-        )
         async with Host() as host:
+            agent = agent_for("null", host.plugins).name
+            config = RolloutConfig(
+                Path(task), sandbox=sandbox, agent=agent, allow_substitute=allow_substitute, jobs_dir=folder
+            )
             rollout = await Rollout.create(config, host)
             try:
                 await rollout.setup()

@@ -5,9 +5,9 @@ Names are resolved on first use, so a plugin pays only for the kinds it serves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from benchflow_core.lazy import names_of
+from benchflow_core.lazy import moved, names_of
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.adapters import *
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.executors import *
     from benchflow_core.contracts.exporters import *
     from benchflow_core.contracts.gateways import *
-    from benchflow_core.contracts.npm import *
+    from benchflow_core.contracts.logs import *
     from benchflow_core.contracts.panels import *
-    from benchflow_core.contracts.pip import *
     from benchflow_core.contracts.results import *
     from benchflow_core.contracts.sandboxes import *
+    from benchflow_core.contracts.sessions import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
     from benchflow_core.contracts.verifiers import *
@@ -41,11 +41,11 @@ _HOME = {
     "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult PlanItem",
     "exporters": "ExporterSpec RolloutRecord",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
-    "npm": "NODE NODE_LAYER NODE_VERSION npm_layers",
+    "logs": "CappedLog",
     "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",
-    "pip": "PYTHON PYTHON_LAYER PYTHON_VERSION pip_layers",
     "results": "JobResults OwnedPanel ResultsReader",
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
+    "sessions": "ClientFiles ElicitCallback PermissionCallback SessionOptions",
     "sources": "Fetched SourceRequest SourceSpec",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
     "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
@@ -54,7 +54,17 @@ _HOME = {
 
 __all__ = sorted(" ".join(_HOME.values()).split())  # pyright: ignore
 
-__getattr__ = names_of(__name__, _HOME)
+_MOVED = dict.fromkeys(
+    ["NODE", "NODE_LAYER", "NODE_VERSION", "npm_layers", "PYTHON", "PYTHON_LAYER", "PYTHON_VERSION", "pip_layers"],
+    "benchflow_layers",
+)
+"""Names that have left, and their package. They are found here until the next minor release."""
+
+_look_up = names_of(__name__, _HOME)
+
+
+def __getattr__(name: str) -> Any:
+    return moved(__name__, name, _MOVED[name]) if name in _MOVED else _look_up(name)
 
 
 def __dir__() -> list[str]:

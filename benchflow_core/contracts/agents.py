@@ -211,9 +211,16 @@ class AgentSpec:
     name: str = ""
     """Which of its entry points lists call it by, where it has several; the others are aliases."""
     prepare: Callable[[AgentContext], Launch] | None = None
-    """Pure. `None` only together with `connect`."""
+    """Pure. `None` only together with `connect` or `opens`."""
+    session: str = "benchflow_acp:open_session"
+    """`package.module:function`, which talks to the process that `prepare` describes: an async
+    `(process, SessionOptions) -> Session`. The default speaks ACP.
+    The agent's distribution depends on the package that it names."""
     connect: Callable[[SessionContext], Awaitable[Session]] | None = None
-    """For an agent that is not an ACP program."""
+    """For an agent without a process of its own in the box."""
+    opens: Callable[[str], AgentSpec | None] | None = None
+    """For an agent that is named by what it runs (`cmd:…`, `./agent.toml`): gets a name that no plugin has, and returns
+    `None` where it is not meant."""
     wrap: Callable[[AgentSpec], AgentSpec] | None = None
     """For `this/<agent>`: gives the wrapped agent's spec back, changed."""
     purpose: Literal["normal", "reference", "null"] = "normal"

@@ -1,4 +1,4 @@
-"""What a caller decides about a session, before it is opened."""
+"""Sessions: what the core tells the client that talks to an agent's process (`AgentSpec.session`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchflow_core.contracts.common import McpServer
 from benchflow_core.contracts.sandboxes import AccessView, Sandbox
 from benchflow_core.quick import dataclass
 
-__all__ = ["AcpOptions", "ClientFiles", "ElicitCallback", "PermissionCallback"]
+__all__ = ["ClientFiles", "ElicitCallback", "PermissionCallback", "SessionOptions"]
 
 PermissionCallback = Callable[[Mapping[str, Any]], Awaitable[str | None]]
-"""Gets the request as it came; returns the id of one of its options, or `None` to answer `cancelled`."""
+"""Gets the request as it came; returns the id of one of its options, or `None` to leave it to the policy."""
 
 ElicitCallback = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 """Gets the request as it came; returns the content to accept with, or `None` to decline."""
@@ -23,7 +23,7 @@ ElicitCallback = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | Non
 
 @dataclass(frozen=True, slots=True)
 class ClientFiles:
-    """Enables ACP's file and terminal methods. They act inside the box, as the agent's user and in its view."""
+    """Let an agent read files and run commands through its client: in the box, as the agent's user and in its view."""
 
     sandbox: Sandbox
     user: str | None
@@ -31,13 +31,13 @@ class ClientFiles:
     env: Mapping[str, str] = field(default_factory=dict)
     view: AccessView | None = None
     files: bool = True
-    """Advertise and serve `fs/*`."""
+    """Offer to read and write files (in ACP: `fs/*`)."""
     terminal: bool = True
-    """Advertise and serve `terminal/*`."""
+    """Offer to run commands (in ACP: `terminal/*`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcpOptions:
+class SessionOptions:
     """How to open a session and what to do with what comes out of it."""
 
     cwd: str
@@ -45,9 +45,11 @@ class AcpOptions:
     """Called for each thing as it arrives, in order; reading stops until it returns, so a slow one slows the agent."""
     spec: AgentSpec
     mcp_servers: Sequence[McpServer] = ()
-    permissions: PermissionPolicy | PermissionCallback = "allow"
+    permissions: PermissionPolicy = "allow"
+    on_permission: PermissionCallback | None = None
+    """Asked before the policy."""
     elicit: ElicitCallback | None = None
-    """`None`: not advertised, and declined when asked nevertheless."""
+    """Answers the agent's questions. `None`: not offered, and declined when asked nevertheless."""
     model: str | None = None
     effort: str | None = None
     auth_method: str | None = None

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import ConfigurationError, PluginError
 from benchflow_core.plugins import Loaded, Registry
-from benchflow_core.rollout.manifest import SUFFIX, manifest_agent
+from benchflow_core.plugins.guard import guarded_spec
+from benchflow_core.plugins.remedies import install_command
 
 __all__ = ["choose_sandbox", "default_driver", "find_agent", "find_verifier", "sandbox_capabilities", "take_sandbox"]
 
-COMMAND_PREFIX = "cmd:"
+_PLUGIN_NAME = re.compile(r"[\w-]+(::[\w-]+)?(/[\w-]+)?")
 
 
 def find_agent(name: str, plugins: Registry) -> Loaded:
-    """An installed agent by its name, one of a TOML manifest by its path, or any ACP command given as `cmd:…`.
+    """Return the installed agent of that name, or what an agent opens that is named by what it runs.
 
     Nothing else is ever run as a command.
     """
-    if name.endswith(SUFFIX):
-        return manifest_agent(name)
-    if name.startswith(COMMAND_PREFIX):
-        from benchflow_core.acp.command import command_agent
-
-        command = name.removeprefix(COMMAND_PREFIX)
-        return Loaded(kind="agent", name=name, distribution="", version="", spec=command_agent(command), aliases=())
-    return plugins.get("agent", name)
+    try:
+        return plugins.get("agent", name)
+    except PluginError:
+        if _PLUGIN_NAME.fullmatch(name):
+            raise
+    for agent in plugins.all("agent"):
+        spec = agent.spec.opens(name) if agent.spec.opens else None
+        if spec is not None:
+            opened = replace(agent, name=name, spec=spec, aliases=())
+            return replace(opened, spec=guarded_spec("agent", opened.who, spec))
+    remedy = f"For a command line or a file: {install_command('benchflow-agent-command')}"
+    raise PluginError(f"No installed agent is called {name!r}, or opens it.", remedy=remedy)
 
 
 def sandbox_capabilities(sandbox: Loaded) -> frozenset[str]:

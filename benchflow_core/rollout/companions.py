@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchflow_core.acp.log import CappedLog
 from benchflow_core.contracts.agents import AgentContext, Companion
+from benchflow_core.contracts.logs import CappedLog
 from benchflow_core.contracts.sandboxes import Process, Sandbox
 from benchflow_core.errors import AgentError
 

@@ -9,7 +9,7 @@ from benchflow_core.drive.scenes import Role
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 
-__all__ = ["default_agent", "with_models"]
+__all__ = ["agent_for", "default_agent", "with_models"]
 
 
 def with_models(
@@ -39,3 +39,13 @@ def default_agent(plugins: Registry, taken: list[str]) -> str:
         )
     taken.append(ranked[0].called)
     return ranked[0].called
+
+
+def agent_for(purpose: str, plugins: Registry) -> Loaded:
+    """Return the first installed agent that plays the solution (`reference`) or does nothing (`null`)."""
+    found = [a for a in plugins.all("agent") if a.spec.purpose == purpose]
+    if not found:
+        raise ConfigurationError(
+            f"no installed agent has purpose '{purpose}'.", remedy="Run: bench plugins list --kind agent"
+        )
+    return found[0]

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.errors import ConfigurationError
-from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.results.certified import certify
 from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.rollout.defaults import agent_for
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import make_plan
 from benchflow_core.rollout.rollout import Rollout
@@ -27,7 +26,7 @@ async def live_check(
     Kept by the task's digest: a certified task's failing verifier counts against the agent, not as lost coverage.
     """
     async with Host() as host:
-        agents = {purpose: _agent_for(purpose, host.plugins) for purpose in ("reference", "null")}
+        agents = {purpose: agent_for(purpose, host.plugins) for purpose in ("reference", "null")}
         jobs = host.work_dir / "live"
         common: dict[str, Any] = {"sandbox": sandbox, "allow_substitute": allow_substitute, "allow_env": allow_env}
         plan = make_plan(RolloutConfig(path, agent=agents["reference"].name, **common), host.plugins, host.env)
@@ -46,15 +45,6 @@ async def live_check(
         report |= {"certified": bool(working), "strongest": working[0] if working else None}
         certify(host.cache, plan.digest, report)
         return report
-
-
-def _agent_for(purpose: str, plugins: Registry) -> Loaded:
-    found = [a for a in plugins.all("agent") if a.spec.purpose == purpose]
-    if not found:
-        raise ConfigurationError(
-            f"no installed agent has purpose '{purpose}'.", remedy="Run: bench plugins list --kind agent"
-        )
-    return found[0]
 
 
 def _row(result: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from benchflow_core.contracts.common import Capability, McpServer
 from benchflow_core.contracts.tasks import Task, VerifierSettings
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.plugins.dotted import resolve
 from benchflow_core.rollout.choose import sandbox_capabilities
 from benchflow_core.task import requested_host_vars, required_capabilities
 
@@ -112,7 +113,13 @@ def refuse_agent(
             f"agent '{name}' needs {', '.join(missing)}, which sandbox '{sandbox.name}' does not have."
         )
     if agent.spec.prepare is None and agent.spec.connect is None:
+        if agent.spec.wrap is None:
+            raise ConfigurationError(
+                f"agent '{name}' is named by what it runs.", remedy=f"{name}: {agent.spec.summary}"
+            )
         raise ConfigurationError(f"agent '{name}' only wraps others.", remedy=f"Name one: -a {name}/<agent>")
+    if agent.spec.connect is None:
+        resolve(agent.spec.session, agent.who)
     if task.prior_conversation is not None and agent.spec.purpose == "normal":
         raise CapabilityMissing(
             f"task '{task.name}' goes on from an earlier conversation ({task.prior_conversation.name}), which agent "

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.agents import AgentContext, Launch, Session, SessionContext, SessionEvent
 from benchflow_core.contracts.sandboxes import AccessView, Process, Sandbox
+from benchflow_core.contracts.sessions import ClientFiles, PermissionCallback, SessionOptions
 from benchflow_core.drive.scenes import Role
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TransportError
 from benchflow_core.plugins import Loaded
+from benchflow_core.plugins.dotted import resolve
 from benchflow_core.rollout.companions import RunningCompanion, start_companion
 from benchflow_core.rollout.login import native_option, upload_secret
 from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
-    from benchflow_core.acp import AcpOptions
-    from benchflow_core.acp.options import ClientFiles
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["LiveSession", "open_live_session"]
@@ -124,9 +124,8 @@ async def _open(rollout: Rollout, live: LiveSession, heard: Heard) -> None:
     process = live.process = await rollout.sandbox.spawn(
         launch.argv, cwd=launch.cwd or context.workdir, env=env, user=rollout.agent_user, view=live.view
     )
-    from benchflow_core.acp import open_session
-
-    live.session = await open_session(process, _acp_options(rollout, live, launch, context, emit))
+    open_session = resolve(spec.session, live.agent.who)
+    live.session = await open_session(process, _session_options(rollout, live, launch, context, emit))
 
 
 async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContext:
@@ -165,16 +164,17 @@ def _session_context(rollout: Rollout, context: AgentContext, emit: Any) -> Sess
     )
 
 
-def _acp_options(rollout: Rollout, live: LiveSession, launch: Launch, context: AgentContext, emit: Any) -> AcpOptions:
-    from benchflow_core.acp import AcpOptions
-
+def _session_options(
+    rollout: Rollout, live: LiveSession, launch: Launch, context: AgentContext, emit: Any
+) -> SessionOptions:
     idle = live.role.idle_timeout_sec
-    return AcpOptions(
+    return SessionOptions(
         cwd=context.workdir,
         emit=emit,
         spec=live.agent.spec,
         mcp_servers=context.mcp_servers if live.agent.spec.mcp == "acp" else (),
-        permissions=_permissions(rollout, context),
+        permissions=context.permissions,
+        on_permission=_ask_user(rollout),
         elicit=_elicit(rollout),
         model=context.model,
         effort=context.effort,
@@ -194,8 +194,6 @@ def _client_files(rollout: Rollout, live: LiveSession, context: AgentContext) ->
     wanted = rollout.config.client_methods
     if wanted == "none":
         return None
-    from benchflow_core.acp.options import ClientFiles
-
     return ClientFiles(
         rollout.sandbox,
         rollout.agent_user,
@@ -207,17 +205,15 @@ def _client_files(rollout: Rollout, live: LiveSession, context: AgentContext) ->
     )
 
 
-def _permissions(rollout: Rollout, context: AgentContext) -> Any:
-    """A simulated user is asked first; where it has no opinion, the policy of the config decides."""
-    user, policy = rollout.user, context.permissions
+def _ask_user(rollout: Rollout) -> PermissionCallback | None:
+    """Return what asks the simulated user for permission, where there is one."""
+    user = rollout.user
     if user is None:
-        return policy
-
-    from benchflow_core.acp.permissions import choose_option
+        return None
 
     async def ask(request: Mapping[str, Any]) -> str | None:
-        said = await rollout.patience.answer("on_permission", user.on_permission(request))
-        return said or choose_option(policy, request.get("options"))
+        answer: str | None = await rollout.patience.answer("on_permission", user.on_permission(request))
+        return answer
 
     return ask
 

@@ -15,6 +15,9 @@ __all__ = ["TEMPLATES", "render", "variables"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
 
+NEEDED: Final = {"agent": ("benchflow-acp",)}
+"""What a plugin of a kind stands on besides the core."""
+
 NEEDED_BY_TESTS: Final = {
     "agent": ("benchflow-sandbox-local",),
     "verifier": ("benchflow-sandbox-local",),
@@ -43,7 +46,7 @@ def variables(kind: str, name: str, author: str, core_version: str) -> dict[str,
         "class_name": "".join(part.capitalize() for part in name.split("-")),
         "author": author,
         "test_requires": ["benchflow-core[testing]", *NEEDED_BY_TESTS.get(kind, ())],
-        "core_range": core_range(core_version),
+        "requires": [f"{name}{core_range(core_version)}" for name in ("benchflow-core", *NEEDED.get(kind, ()))],
         "about": (TEMPLATES / kind / "about.md").read_text(encoding="utf-8").strip(),
     }
 

@@ -93,7 +93,8 @@ class AgentConformance(BoxedSuite):
         return spec.prepare(context)
 
     def test_there_is_a_way_to_start(self, spec: AgentSpec) -> None:
-        assert spec.prepare or spec.connect or spec.wrap, "an agent has `prepare`, `connect` or `wrap`"
+        ways = (spec.prepare, spec.connect, spec.wrap, spec.opens)
+        assert any(ways), "an agent has `prepare`, `connect`, `wrap` or `opens`"
         assert set(spec.wires) <= set(typing.get_args(Wire))
 
     def test_prepare_is_pure(self, spec: AgentSpec, context: AgentContext) -> None:

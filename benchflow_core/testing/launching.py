@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from benchflow_core.contracts import (
@@ -20,6 +21,7 @@ from benchflow_core.contracts import (
     Session,
     SessionContext,
     SessionEvent,
+    SessionOptions,
     Solution,
     Task,
 )
@@ -83,14 +85,14 @@ async def open_agent(box: Sandbox, spec: AgentSpec, context: AgentContext, folde
         task = sample_task(folder, context.workdir)
         session = await spec.connect(SessionContext(box, task, None, context, events.append, f"{context.workdir}/logs"))
         return Opened(session, events)
-    from benchflow_core.acp import AcpOptions, open_session
-
     assert spec.prepare is not None
     launch = spec.prepare(context)
     await _write(box, launch, context.user)
     companions = [await _companion(box, companion, context) for companion in launch.companions]
     process = await box.spawn(launch.argv, cwd=launch.cwd or context.workdir, env={**context.env, **launch.env})
-    options = AcpOptions(
+    module, _, name = spec.session.partition(":")
+    open_session = getattr(import_module(module), name)
+    options = SessionOptions(
         cwd=context.workdir,
         emit=events.append,
         spec=spec,

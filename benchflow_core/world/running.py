@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchflow_core.acp.log import CappedLog
+from benchflow_core.contracts.logs import CappedLog
 from benchflow_core.contracts.sandboxes import Process, Sandbox
 from benchflow_core.errors import BenchflowError, InfrastructureError
 

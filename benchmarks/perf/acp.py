@@ -72,8 +72,9 @@ async def _spawn(agent: list[str]) -> asyncio.subprocess.Process:
 
 
 async def _ours(folder: Path, agent: list[str]) -> dict[str, float]:
-    from benchflow_core.acp import AcpOptions, open_session
-    from benchflow_core.contracts import AgentSpec, SessionEvent
+    from benchflow_acp import open_session
+
+    from benchflow_core.contracts import AgentSpec, SessionEvent, SessionOptions
     from benchflow_core.results.eventlog import EventLog
     from benchflow_core.results.redact import Redactor
 
@@ -84,7 +85,7 @@ async def _ours(folder: Path, agent: list[str]) -> dict[str, float]:
 
     begin = time.perf_counter()
     process = PipeProcess(await _spawn(agent))
-    session = await open_session(process, AcpOptions(cwd="/", emit=record, spec=AgentSpec(summary="perf")))
+    session = await open_session(process, SessionOptions(cwd="/", emit=record, spec=AgentSpec(summary="perf")))
     opened = time.perf_counter()
     await session.prompt("go")
     done = time.perf_counter()
@@ -175,7 +176,7 @@ def _client(name: str, updates: int) -> None:
 def measure(runs: int) -> list[Measure]:
     imports = cpu_minima(
         {
-            "ours": ([sys.executable, "-c", "import benchflow_core.acp"], None),
+            "ours": ([sys.executable, "-c", "import benchflow_acp"], None),
             "sdk": ([sys.executable, "-c", "import acp"], None),
         },
         min(runs, 5),

@@ -7,8 +7,9 @@ import json
 import os
 
 import pytest
+from benchflow_layers import NODE_LAYER, NODE_VERSION
 
-from benchflow_core.contracts import NODE_LAYER, NODE_VERSION, Layer
+from benchflow_core.contracts import Layer
 from benchflow_core.errors import BuildError
 from benchflow_core.plugins import registry
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchflow_core.contracts import NODE, AgentContext, AgentSpec, Launch, Layer, npm_layers
+from benchflow_layers import NODE, npm_layers
+
+from benchflow_core.contracts import AgentContext, AgentSpec, Launch, Layer
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "0.19.1"

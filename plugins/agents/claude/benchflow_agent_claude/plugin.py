@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import NODE, AgentContext, AgentSpec, AuthOption, Exchange, Launch, npm_layers, read_skill
+from benchflow_layers import NODE, npm_layers
+
+from benchflow_core.contracts import AgentContext, AgentSpec, AuthOption, Exchange, Launch, read_skill
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "0.99.1"

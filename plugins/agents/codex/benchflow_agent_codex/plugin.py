@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import (
-    NODE,
-    AgentContext,
-    AgentSpec,
-    AuthOption,
-    Exchange,
-    Launch,
-    McpServer,
-    npm_layers,
-)
+from benchflow_layers import NODE, npm_layers
+
+from benchflow_core.contracts import AgentContext, AgentSpec, AuthOption, Exchange, Launch, McpServer
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "2.6.0"

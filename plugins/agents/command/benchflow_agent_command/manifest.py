@@ -6,30 +6,28 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from benchflow_core.contracts.agents import AgentContext, AgentSpec, AuthOption, Launch
-from benchflow_core.contracts.common import Layer
-from benchflow_core.contracts.npm import NODE, npm_layers
+from benchflow_layers import NODE, npm_layers
+
+from benchflow_core.contracts import AgentContext, AgentSpec, AuthOption, Launch, Layer
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.plugins import Loaded
 
 if TYPE_CHECKING:
-    from benchflow_core.rollout.manifest_schema import Manifest
+    from benchflow_agent_command.manifest_schema import Manifest
 
-__all__ = ["SUFFIX", "manifest_agent"]
+__all__ = ["manifest_agent"]
 
-SUFFIX: Final = ".toml"
 _PLACE = re.compile(r"\$\{([a-z_]+)\}")
 _SECRET = "key"
 
 
-def manifest_agent(name: str) -> Loaded:
+def manifest_agent(name: str) -> AgentSpec:
     """Read and check the file; nothing of it runs on this host."""
     path = Path(name)
     manifest = _read(path)
     prefix = f"/opt/benchflow/agents/{manifest.name}"
-    spec = AgentSpec(
+    return AgentSpec(
         summary=manifest.description or f"ACP agent of {path.name}",
         prepare=lambda context: _prepare(manifest, prefix, context),
         takes_model=True,
@@ -48,13 +46,12 @@ def manifest_agent(name: str) -> Loaded:
         version=manifest.version,
         reports_version=manifest.reports_version,
     )
-    return Loaded(kind="agent", name=name, distribution="", version=manifest.version, spec=spec, aliases=())
 
 
 def _read(path: Path) -> Manifest:
     from pydantic import ValidationError
 
-    from benchflow_core.rollout.manifest_schema import Manifest
+    from benchflow_agent_command.manifest_schema import Manifest
 
     try:
         manifest = Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from benchflow_agent_command.command_line import command_agent
 
-from benchflow_core.acp import command_agent
 from benchflow_core.contracts import AgentContext
 from benchflow_core.errors import UsageError
 
@@ -28,14 +26,3 @@ def test_a_command_that_is_none(command: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as wrong:
         command_agent(command)
     assert wrong.value.exit_code == 2
-
-
-async def test_it_is_driven_and_takes_a_model_where_it_offers_one(bench: Any) -> None:
-    import shlex
-
-    argv = bench.scripted_argv('- say: "{{model}}"')
-    spec = command_agent(shlex.join(argv))
-    assert spec.prepare is not None
-    session = await bench.open(*spec.prepare(CONTEXT).argv, spec=spec, model="lab/m")
-    await session.prompt("go")
-    assert bench.text() == "lab/m"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from benchflow_agent_command.manifest import manifest_agent
+from benchflow_layers import NODE
 
-from benchflow_core.contracts import NODE, AgentContext, ModelEndpoint
+from benchflow_core.contracts import AgentContext, ModelEndpoint
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.rollout.manifest import manifest_agent
 
 WHOLE = """
 name = "my-agent"
@@ -35,9 +36,8 @@ def write(tmp_path, text):
 
 
 def test_a_manifest_becomes_a_launch(tmp_path):
-    loaded = manifest_agent(write(tmp_path, WHOLE))
-    spec = loaded.spec
-    assert (loaded.version, spec.wires, spec.auth[0].env) == ("1.4.2", ("chat", "messages"), ("MY_KEY",))
+    spec = manifest_agent(write(tmp_path, WHOLE))
+    assert (spec.version, spec.wires, spec.auth[0].env) == ("1.4.2", ("chat", "messages"), ("MY_KEY",))
     assert [layer.key.rpartition("@")[2] for layer in spec.layers] == ["24.19.0", "0.1.0-rc.1", "1.4.2"]
     assert spec.layers[1].install[0][-2:] == ("my-agent@1.4.2", "@some/thing@0.1.0-rc.1")
     assert spec.layers[2].install == (("sh", "-c", "echo > {prefix}/made"),)
@@ -57,10 +57,10 @@ def test_a_lock_beside_it_pins_what_the_packages_depend_on(tmp_path):
     with pytest.raises(ConfigurationError, match="is not a lock of npm"):
         manifest_agent(manifest)
     (tmp_path / "package-lock.json").write_text('{"packages": {}}')
-    [_, layer, _] = manifest_agent(manifest).spec.layers
+    [_, layer, _] = manifest_agent(manifest).layers
     assert layer.files["package-lock.json"] == b'{"packages": {}}' and layer.install[0][2] == "ci"
     (tmp_path / "package-lock.json").write_text('{"packages": {"": {}}}')
-    assert manifest_agent(manifest).spec.layers[1].key != layer.key
+    assert manifest_agent(manifest).layers[1].key != layer.key
 
 
 BASE = 'name = "a"\nversion = "1"\n'

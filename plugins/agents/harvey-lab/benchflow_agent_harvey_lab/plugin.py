@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchflow_core.contracts import AgentContext, AgentOption, AgentSpec, Check, Launch, Layer, pip_layers
+from benchflow_layers import pip_layers
+
+from benchflow_core.contracts import AgentContext, AgentOption, AgentSpec, Check, Launch, Layer
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "1.2.0"

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from benchflow_agent_harvey_lab.plugin import PREFIX, benchflow_agent
+from benchflow_layers import PYTHON, PYTHON_LAYER
 
-from benchflow_core.contracts import PYTHON, PYTHON_LAYER, AgentSpec, Layer, ModelEndpoint, Sandbox
+from benchflow_core.contracts import AgentSpec, Layer, ModelEndpoint, Sandbox
 from benchflow_core.errors import AgentError
 from benchflow_core.testing import AgentConformance, xfail
 from benchflow_core.testing.host import eventually

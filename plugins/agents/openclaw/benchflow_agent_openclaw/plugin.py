@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchflow_core.contracts import (
-    NODE,
-    AgentContext,
-    AgentSpec,
-    Companion,
-    Exchange,
-    Launch,
-    McpServer,
-    npm_layers,
-)
+from benchflow_layers import NODE, npm_layers
+
+from benchflow_core.contracts import AgentContext, AgentSpec, Companion, Exchange, Launch, McpServer
 from benchflow_core.hookspecs import hookimpl
 
 VERSION = "2026.9.6"

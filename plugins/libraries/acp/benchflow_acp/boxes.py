@@ -7,8 +7,8 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from benchflow_core.acp.options import ClientFiles
 from benchflow_core.contracts.sandboxes import Process
+from benchflow_core.contracts.sessions import ClientFiles
 
 __all__ = ["BoxMethods", "MethodError"]
 

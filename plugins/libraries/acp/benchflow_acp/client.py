@@ -13,12 +13,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from benchflow_core.acp.boxes import BoxMethods, MethodError
-from benchflow_core.acp.connection import Connection, Peer
-from benchflow_core.acp.options import AcpOptions
-from benchflow_core.acp.permissions import CANCELLED, choose_option, selected
-from benchflow_core.acp.usage import session_cost
+from benchflow_acp.boxes import BoxMethods, MethodError
+from benchflow_acp.connection import Connection, Peer
+from benchflow_acp.permissions import CANCELLED, choose_option, selected
+from benchflow_acp.usage import session_cost
 from benchflow_core.contracts.agents import SessionEvent
+from benchflow_core.contracts.sessions import SessionOptions
 from benchflow_core.errors import BenchflowError
 
 __all__ = ["Client"]
@@ -45,7 +45,7 @@ _OURS = frozenset(
 class Client(Peer):
     """Turns everything the agent sends into events, and answers its requests."""
 
-    def __init__(self, options: AcpOptions) -> None:
+    def __init__(self, options: SessionOptions) -> None:
         self._options = options
         self._boxes = BoxMethods(options.client_files) if options.client_files else None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -160,11 +160,14 @@ class Client(Peer):
             self.connection.fail(error)
 
     def _on_permission(self, request_id: Any, params: dict[str, Any]) -> None:
-        policy = self._options.permissions
-        if callable(policy):
-            self._question(self._ask_permission(policy, request_id, params), request_id)
+        ask = self._options.on_permission
+        if ask is not None:
+            self._question(self._ask_permission(ask, request_id, params), request_id)
         else:
-            self._permit(request_id, params, choose_option(policy, params.get("options")))
+            self._permit(request_id, params, self._by_policy(params))
+
+    def _by_policy(self, params: dict[str, Any]) -> str | None:
+        return choose_option(self._options.permissions, params.get("options"))
 
     def _opened(self, about: str, what: Any) -> None:
         """For whoever watches: until it is answered there is nothing else to see."""
@@ -177,7 +180,7 @@ class Client(Peer):
         call = params.get("toolCall")
         self._opened("permission", call.get("title") if isinstance(call, dict) else None)
         try:
-            chosen = await ask(params)
+            chosen = await ask(params) or self._by_policy(params)
         finally:
             self._permit(request_id, params, chosen)
 

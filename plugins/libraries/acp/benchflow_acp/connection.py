@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from benchflow_core.acp.lines import Line, LineBuffer, LineTooLong, MalformedLine, decode, encode, salvage
-from benchflow_core.acp.log import CappedLog
+from benchflow_acp.lines import Line, LineBuffer, LineTooLong, MalformedLine, decode, encode, salvage
+from benchflow_core.contracts.logs import CappedLog
 from benchflow_core.contracts.sandboxes import Process
 from benchflow_core.errors import AgentCrashed, AgentError, AgentProtocolError, BenchflowError, TransportError
 

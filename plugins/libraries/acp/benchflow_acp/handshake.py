@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
-from benchflow_core import __version__
-from benchflow_core.acp.client import Client
-from benchflow_core.acp.connection import Connection, RpcError
-from benchflow_core.acp.log import CappedLog
-from benchflow_core.acp.options import AcpOptions
-from benchflow_core.acp.session import AUTH_REQUIRED, AcpSession, protocol_error
-from benchflow_core.acp.settings import apply_settings
+from benchflow_acp.client import Client
+from benchflow_acp.connection import Connection, RpcError
+from benchflow_acp.session import AUTH_REQUIRED, AcpSession, protocol_error
+from benchflow_acp.settings import apply_settings
 from benchflow_core.contracts.agents import SessionEvent
 from benchflow_core.contracts.common import McpServer
+from benchflow_core.contracts.logs import CappedLog
 from benchflow_core.contracts.sandboxes import Process
+from benchflow_core.contracts.sessions import SessionOptions
 from benchflow_core.errors import (
     AgentCrashed,
     AgentProtocolError,
@@ -47,7 +47,7 @@ AGENT_METHODS = frozenset(
 )
 
 
-async def open_session(process: Process, options: AcpOptions) -> AcpSession:
+async def open_session(process: Process, options: SessionOptions) -> AcpSession:
     """Takes the process over. Whatever goes wrong, cancellation included, it is killed before this raises."""
     client = Client(options)
     connection = Connection(
@@ -67,7 +67,7 @@ async def open_session(process: Process, options: AcpOptions) -> AcpSession:
 
 
 class _Handshake:
-    def __init__(self, connection: Connection, client: Client, options: AcpOptions) -> None:
+    def __init__(self, connection: Connection, client: Client, options: SessionOptions) -> None:
         self._connection = connection
         self._client = client
         self._options = options
@@ -100,7 +100,7 @@ class _Handshake:
         params = {
             "protocolVersion": PROTOCOL_VERSION,
             "clientCapabilities": _capabilities(self._options),
-            "clientInfo": {"name": "benchflow", "title": "BenchFlow", "version": __version__},
+            "clientInfo": {"name": "benchflow", "title": "BenchFlow", "version": metadata.version("benchflow-acp")},
         }
         try:
             answer = await self._ask("initialize", params)
@@ -190,7 +190,7 @@ def _not_started(error: AgentCrashed) -> AgentCrashed:
     )
 
 
-def _capabilities(options: AcpOptions) -> dict[str, Any]:
+def _capabilities(options: SessionOptions) -> dict[str, Any]:
     """Nothing that we would refuse later: agents act on what is advertised."""
     files = options.client_files
     enabled = files is not None and files.files

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from benchflow_core.acp.client import Client
-from benchflow_core.acp.connection import Connection, RpcError
-from benchflow_core.acp.options import AcpOptions
-from benchflow_core.acp.usage import turn_usage
+from benchflow_acp.client import Client
+from benchflow_acp.connection import Connection, RpcError
+from benchflow_acp.usage import turn_usage
 from benchflow_core.contracts.agents import PromptOutcome, SessionEvent
+from benchflow_core.contracts.sessions import SessionOptions
 from benchflow_core.errors import (
     AgentCrashed,
     AgentError,
@@ -31,7 +31,7 @@ class AcpSession:
     """Satisfies `contracts.agents.Session`. One turn at a time."""
 
     def __init__(
-        self, session_id: str, connection: Connection, client: Client, options: AcpOptions, info: Mapping[str, Any]
+        self, session_id: str, connection: Connection, client: Client, options: SessionOptions, info: Mapping[str, Any]
     ) -> None:
         self.info = info
         """What the agent said of itself: `initialize` and `session` as answered, `settings` as we chose them."""

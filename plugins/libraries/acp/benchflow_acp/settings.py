@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from benchflow_core.acp.connection import RpcError
-from benchflow_core.acp.options import AcpOptions
-from benchflow_core.acp.session import protocol_error
+from benchflow_acp.connection import RpcError
+from benchflow_acp.session import protocol_error
+from benchflow_core.contracts.sessions import SessionOptions
 from benchflow_core.errors import AgentProtocolError, BenchflowError, CapabilityMissing
 
 __all__ = ["apply_settings"]
@@ -18,7 +18,9 @@ _METHOD_NOT_FOUND = -32601
 _INVALID_PARAMS = -32602
 
 
-async def apply_settings(ask: Ask, session_id: str, session: Mapping[str, Any], options: AcpOptions) -> dict[str, Any]:
+async def apply_settings(
+    ask: Ask, session_id: str, session: Mapping[str, Any], options: SessionOptions
+) -> dict[str, Any]:
     """What was set and how, for the record."""
     done: dict[str, Any] = {}
     if options.spec.model_in_session and options.model:
@@ -42,7 +44,7 @@ async def apply_settings(ask: Ask, session_id: str, session: Mapping[str, Any], 
 
 
 async def _set_model(
-    ask: Ask, session_id: str, session: Mapping[str, Any], options: AcpOptions, model: str
+    ask: Ask, session_id: str, session: Mapping[str, Any], options: SessionOptions, model: str
 ) -> dict[str, str]:
     """The declared way first; the other one when the agent does not know that method and offers the other."""
     option, models = find_option(session, options.spec.model_option, "model"), _models(session)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_acp import AcpSession, open_session
 from benchflow_agent_scripted.script import load_script
 
-from benchflow_core.acp import AcpOptions, AcpSession, open_session
-from benchflow_core.contracts import AgentSpec, Launch, SessionEvent
+from benchflow_core.contracts import AgentSpec, Launch, SessionEvent, SessionOptions
 from benchflow_core.errors import TransportError
 
 
@@ -103,7 +103,7 @@ class Bench:
         spec = options.pop("spec", None) or AgentSpec(summary="test", prepare=lambda c: Launch(argv=argv))
         emit = options.pop("emit", self.events.append)
         given = {"handshake_timeout": 20.0, "cancel_grace": 1.0, **options}
-        session = await open_session(process, AcpOptions(cwd=str(self.root), emit=emit, spec=spec, **given))
+        session = await open_session(process, SessionOptions(cwd=str(self.root), emit=emit, spec=spec, **given))
         self._sessions.append(session)
         return session
 

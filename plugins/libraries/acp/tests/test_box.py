@@ -11,10 +11,19 @@ from typing import Any
 
 import pytest
 from acp import schema
+from benchflow_acp import AcpSession, open_session
 from benchflow_agent_scripted.plugin import benchflow_agent
 
-from benchflow_core.acp import AcpOptions, AcpSession, ClientFiles, open_session
-from benchflow_core.contracts import AgentContext, ImageRequest, Sandbox, SandboxContext, SessionEvent, StartRequest
+from benchflow_core.contracts import (
+    AgentContext,
+    ClientFiles,
+    ImageRequest,
+    Sandbox,
+    SandboxContext,
+    SessionEvent,
+    SessionOptions,
+    StartRequest,
+)
 from benchflow_core.plugins import registry
 
 SPEC = benchflow_agent()
@@ -48,7 +57,7 @@ class Boxed:
                 await self.box.upload(Path(staged.name), path, user=user, mode=0o600)
         process = await self.box.spawn(launch.argv, cwd="/app", env=launch.env, user=user)
         given = {"handshake_timeout": 20.0, "cancel_grace": 1.0, **options}
-        session = await open_session(process, AcpOptions(cwd="/app", emit=self.events.append, spec=SPEC, **given))
+        session = await open_session(process, SessionOptions(cwd="/app", emit=self.events.append, spec=SPEC, **given))
         self._sessions.append(session)
         return session
 

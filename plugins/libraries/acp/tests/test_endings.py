@@ -196,7 +196,7 @@ async def test_cancel_answers_open_questions(bench: Any, within: Any, step: str,
         asked.set()
         await asyncio.sleep(60)
 
-    session = await bench.scripted(f"[{step}]", permissions=never, elicit=never)
+    session = await bench.scripted(f"[{step}]", on_permission=never, elicit=never)
     turn = asyncio.create_task(session.prompt("go"))
     await asked.wait()
     assert bench.kinds()[-1] == "question_open", "whoever watches sees it while nobody has answered"

@@ -10,10 +10,10 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from benchflow_acp.lines import LineBuffer, LineTooLong, MalformedLine, decode, encode, salvage
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchflow_core.acp.lines import LineBuffer, LineTooLong, MalformedLine, decode, encode, salvage
 from benchflow_core.errors import AgentError, AgentProtocolError
 
 _leaf = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -288,7 +288,7 @@ async def test_a_flood_costs_no_memory(bench: Any) -> None:
 
 
 async def test_an_agent_that_asks_and_never_reads(bench: Any, within: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchflow_core.acp.connection._MAX_UNSENT", 500_000)
+    monkeypatch.setattr("benchflow_acp.connection._MAX_UNSENT", 500_000)
     session = await bench.raw(
         """
         note = {"jsonrpc": "2.0", "id": "x" * 1000, "method": "nothing/known", "params": {}}
@@ -313,7 +313,7 @@ async def test_too_many_questions_at_once(bench: Any) -> None:
         assert receive()["error"]["code"] == -32603
         {END}
         """,
-        permissions=never,
+        on_permission=never,
     )
     assert (await session.prompt("go")).stop_reason == "end_turn"
     await session.close()

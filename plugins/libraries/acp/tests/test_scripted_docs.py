@@ -11,7 +11,7 @@ from benchflow_agent_scripted.shapes import STEPS
 
 from benchflow_core.errors import BenchflowError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 PAGES = [ROOT / "docs/agents/scripted.md", ROOT / "plugins/agents/scripted/README.md"]
 EXAMPLES = [
     pytest.param(block, id=f"{page.name}-{number}")

@@ -141,7 +141,7 @@ async def test_permission_by_callback(bench: Any) -> None:
         - {run: "touch made", permission: true}
         - {run: "rm made", permission: true}
         """,
-        permissions=ask,
+        on_permission=ask,
         idle_timeout=0.5,
     )
     await session.prompt("go")
@@ -152,7 +152,7 @@ async def test_an_option_that_was_not_offered_is_no_consent(bench: Any) -> None:
     async def ask(request: Any) -> str:
         return "made-up"
 
-    session = await bench.scripted('- {run: "touch ran", permission: true}', permissions=ask)
+    session = await bench.scripted('- {run: "touch ran", permission: true}', on_permission=ask)
     assert (await session.prompt("go")).stop_reason == "cancelled"
     assert not (bench.root / "ran").exists()
 
@@ -161,7 +161,7 @@ async def test_a_callback_that_fails_ends_the_turn_with_its_error(bench: Any) ->
     async def ask(request: Any) -> str:
         raise ConfigurationError("no user here")
 
-    session = await bench.scripted('- {run: "touch ran", permission: true}', permissions=ask)
+    session = await bench.scripted('- {run: "touch ran", permission: true}', on_permission=ask)
     with pytest.raises(ConfigurationError, match="no user here"):
         await session.prompt("go")
     assert not (bench.root / "ran").exists()
@@ -393,3 +393,20 @@ async def test_what_an_internal_error_was_is_said(bench: Any) -> None:
     )
     with pytest.raises(AgentProtocolError, match=r"-32603: Internal error \(the server ledger did not start\)$"):
         await session.prompt("go")
+
+
+async def test_a_model_is_chosen_where_the_agent_offers_one(bench: Any) -> None:
+    argv = bench.scripted_argv('- say: "{{model}}"')
+    spec = AgentSpec(summary="scripted", model_in_session="config_option")
+    session = await bench.open(*argv, spec=spec, model="lab/m")
+    await session.prompt("go")
+    assert bench.text() == "lab/m"
+
+
+async def test_a_callback_without_an_opinion_leaves_it_to_the_policy(bench: Any) -> None:
+    async def ask(request: Any) -> None:
+        return None
+
+    session = await bench.scripted('- {run: "touch ran", permission: true}', on_permission=ask, permissions="allow")
+    assert (await session.prompt("go")).stop_reason == "end_turn"
+    assert (bench.root / "ran").exists()

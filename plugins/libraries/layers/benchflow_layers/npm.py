@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts import Layer, Runtime
 
 __all__ = ["NODE", "NODE_LAYER", "NODE_VERSION", "npm_layers"]
 

@@ -16,11 +16,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from benchflow_layers import PYTHON_LAYER
 
-from benchflow_core.contracts import PYTHON_LAYER
 from benchflow_core.plugins import registry
 
-FETCH = Path(__file__).parents[2] / "benchflow_core" / "contracts" / "pip" / "fetch.py"
+FETCH = Path(__file__).parents[1] / "benchflow_layers" / "pip" / "fetch.py"
 PINS = json.loads(PYTHON_LAYER.files["packages.json"])
 
 

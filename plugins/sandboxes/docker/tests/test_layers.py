@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Awaitable, Callable
 
 import pytest
+from benchflow_layers import NODE, NODE_VERSION, npm_layers
 
 from benchflow_core.contracts import ImageRequest, Layer, Lease, Runtime, SandboxProvider, StartRequest
-from benchflow_core.contracts.npm import NODE, NODE_VERSION, npm_layers
 from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
 from benchflow_sandbox_docker.engine.api import Engine
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts import Layer, Runtime
 
 __all__ = ["PYTHON", "PYTHON_LAYER", "PYTHON_VERSION", "pip_layers"]
 
