@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from benchflow_core.contracts.common import Usage
-from benchflow_core.results.numbers import is_number
 
 __all__ = ["session_cost", "turn_usage"]
 
+_LARGEST = 2**63
 _NAMES = {
     "input_tokens": ("inputTokens", "input_tokens"),
     "output_tokens": ("outputTokens", "output_tokens"),
@@ -34,13 +34,18 @@ def turn_usage(response: Mapping[str, Any], cost: float | None) -> Usage | None:
 def session_cost(update: Mapping[str, Any]) -> float | None:
     """What the session has cost so far, from a `usage_update` in US dollars."""
     amount = _at(update, "cost", "amount")
-    if _at(update, "cost", "currency") != "USD" or not is_number(amount, 0):
+    if _at(update, "cost", "currency") != "USD" or not _is_count(amount):
         return None
     return float(amount)
 
 
 def _first_count(source: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((int(source[name]) for name in names if is_number(source.get(name), 0)), None)
+    return next((int(source[name]) for name in names if _is_count(source.get(name))), None)
+
+
+def _is_count(value: Any) -> bool:
+    """Return whether it is a number that a result can hold; NaN, infinity and absurdly large ones are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LARGEST
 
 
 def _at(value: Any, *path: str) -> Any:
