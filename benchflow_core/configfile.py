@@ -63,6 +63,13 @@ class ConfigFile:
                 return f"{self.path}, line {self.lines[at[:end]]}"
         return str(self.path) if self.path else "the command line"
 
+    def take(self, values: dict[str, Any], name: str, value: Any, *at: Any) -> None:
+        """Set a setting to what the file says at another place; both together are refused."""
+        if name in values:
+            raise ConfigurationError(f"{self.where(*at)}: '{at[-1]}' and '{name}' mean the same; give one.")
+        self.places[(name,)] = self.where(*at)
+        values[name] = value
+
     def unknown(self, key: Any, known: Iterable[str], *at: Any) -> ConfigurationError:
         names = list(known)
         close = get_close_matches(str(key), names, 1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.workers import *
 
 _HOME = {
-    "adapters": "AdapterSpec Finding Migration Scaffold ScaffoldRequest",
+    "adapters": "AdapterSpec Finding JobFile Migration Scaffold ScaffoldRequest",
     "agents": "AgentContext AgentOption AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
     "commands": "CommandContext CommandSpec",
     "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder",

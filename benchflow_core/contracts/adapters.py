@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from benchflow_core.contracts.common import CheckFn, no_checks
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.quick import dataclass
 
-__all__ = ["AdapterSpec", "Finding", "Migration", "Scaffold", "ScaffoldRequest"]
+__all__ = ["AdapterSpec", "Finding", "JobFile", "Migration", "Scaffold", "ScaffoldRequest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,19 @@ class Migration:
     """What the new format cannot say, one line each."""
 
 
+class JobFile(Protocol):
+    """A job file that is being read: where its values are, and what may become of them."""
+
+    def where(self, *at: Any) -> str:
+        """The place of a value, keys and indices from the top: file and line."""
+
+    def refuse_unknown(self, value: Mapping[str, Any], known: Iterable[str], *at: Any) -> None:
+        """Raise for a key that is none of those, with its line and the nearest right word."""
+
+    def take(self, values: dict[str, Any], name: str, value: Any, *at: Any) -> None:
+        """Set the core's setting `name` to what the file says at another place; both together are refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdapterSpec:
     """A task format.
@@ -85,5 +98,8 @@ class AdapterSpec:
     """For `bench tasks init --format NAME`."""
     scaffold_rank: int = 50
     """Among the formats with a `scaffold`, the lowest is what `bench tasks init` writes where no format is named."""
+    rewrite_job: Callable[[dict[str, Any], JobFile], None] | None = None
+    """Rewrites, in place, the settings of a job file that has the format's own shape. Asked with a file that has a key
+    which the core does not know; it leaves what is not its own."""
     migrate: Callable[[Path], Migration] | None = None
     """For `bench tasks migrate --to NAME`: raises `TaskError` for a folder it cannot turn into this format."""

@@ -33,7 +33,10 @@ ALIASES = {
     "agent_idle_timeout_sec": "agent_idle_timeout",
     "include": "include_tasks",
     "exclude": "exclude_tasks",
+    "includes": "include_tasks",
+    "excludes": "exclude_tasks",
     "n_attempts": "trials",
+    "n_concurrent_trials": "concurrency",
 }
 """Older words to ours."""
 

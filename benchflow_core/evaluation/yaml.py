@@ -15,9 +15,9 @@ from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
 from benchflow_core.evaluation.matrix import Matrix
 from benchflow_core.evaluation.model import ALIASES, LISTS, TEXT_TABLES, JobKeys, check_settings
-from benchflow_core.evaluation.older_shape import rewrite_older_shape
 from benchflow_core.evaluation.overrides import apply_options, apply_overrides
 from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, choose_tasks
+from benchflow_core.plugins import registry
 from benchflow_core.quick import dataclass
 from benchflow_core.world.choice import StateChoice, read_state
 
@@ -56,7 +56,7 @@ def read_job(
     """The file, `--config-override` over it, and the options of a command line over both."""
     file = ConfigFile(path)
     values = _renamed(file)
-    rewrite_older_shape(values, file)
+    _rewrite_foreign(values, file)
     apply_overrides(values, overrides, file)
     _expand(values, file)
     apply_options(values, given or {}, file)
@@ -96,6 +96,16 @@ def _renamed(file: ConfigFile) -> dict[str, Any]:
             file.renamed(key, name)
         values[name] = value
     return values
+
+
+def _rewrite_foreign(values: dict[str, Any], file: ConfigFile) -> None:
+    """Let the adapters rewrite a file that has another program's shape."""
+    known = {f.name for kind in (EvaluationConfig, JobKeys) for f in fields(kind)}
+    if values.keys() <= known and not isinstance(values.get("sandbox"), dict):
+        return
+    for adapter in registry().all("adapter"):
+        if adapter.spec.rewrite_job is not None:
+            adapter.spec.rewrite_job(values, file)
 
 
 def _expand(values: dict[str, Any], file: ConfigFile) -> None:

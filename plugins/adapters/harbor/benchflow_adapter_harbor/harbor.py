@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts import AdapterSpec
 from benchflow_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from benchflow_core.contracts import Finding, Scaffold, ScaffoldRequest, Task
+    from benchflow_core.contracts import Finding, JobFile, Scaffold, ScaffoldRequest, Task
 
 
 def detect(path: Path) -> bool:
@@ -34,6 +34,12 @@ def scaffold(request: ScaffoldRequest) -> Scaffold:
     return scaffold_harbor(request)
 
 
+def rewrite_job(values: dict[str, Any], file: JobFile) -> None:
+    from benchflow_adapter_harbor import job_file
+
+    job_file.rewrite_job(values, file)
+
+
 @hookimpl
 def benchflow_adapter() -> AdapterSpec:
     return AdapterSpec(
@@ -44,5 +50,6 @@ def benchflow_adapter() -> AdapterSpec:
         lint=lint,
         scaffold=scaffold,
         scaffold_rank=10,
+        rewrite_job=rewrite_job,
         rank=50,
     )

@@ -1,27 +1,23 @@
-"""Job files in Harbor's shape, which older ones of ours have too: rewritten in our words before they are read."""
+"""Job files in Harbor's shape, rewritten in the core's words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from benchflow_core.configfile import ConfigFile
+from benchflow_core.contracts import JobFile
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["rewrite_older_shape"]
+__all__ = ["rewrite_job"]
 
 _AGENT = ("name", "model_name", "reasoning_effort", "env", "kwargs")
 _DATASET = ("path", "name", "version", "task_names", "exclude_task_names")
 _ENVIRONMENT = ("type", "env")
 _ORCHESTRATOR = ("n_concurrent_trials", "retry", "type")
-_RENAMED = {"includes": "include_tasks", "excludes": "exclude_tasks", "n_concurrent_trials": "concurrency"}
 
 
-def rewrite_older_shape(values: dict[str, Any], file: ConfigFile) -> None:
-    """In place. A part that we have no word for is refused where it stands."""
-    for old, new in _RENAMED.items():
-        if old in values:
-            _take(values, new, values.pop(old), file, old)
+def rewrite_job(values: dict[str, Any], file: JobFile) -> None:
+    """Rewrite the values in place. A part that the core has no word for is refused where it stands."""
     if isinstance(values.get("agents"), list):
         _agents(values, file)
     if isinstance(values.get("datasets"), list):
@@ -32,14 +28,7 @@ def rewrite_older_shape(values: dict[str, Any], file: ConfigFile) -> None:
         _orchestrator(values, file)
 
 
-def _take(values: dict[str, Any], name: str, value: Any, file: ConfigFile, *at: Any) -> None:
-    if name in values:
-        raise ConfigurationError(f"{file.where(*at)}: '{at[-1]}' and '{name}' mean the same; give one.")
-    file.places[(name,)] = file.where(*at)
-    values[name] = value
-
-
-def _agents(values: dict[str, Any], file: ConfigFile) -> None:
+def _agents(values: dict[str, Any], file: JobFile) -> None:
     """One agent is the job's; several are arms."""
     found: dict[str, dict[str, Any]] = {}
     for number, agent in enumerate(values.pop("agents")):
@@ -58,27 +47,27 @@ def _agents(values: dict[str, Any], file: ConfigFile) -> None:
         found[agent["name"] + model] = {key: value for key, value in choice.items() if value}
     if len(found) == 1:
         for name, value in next(iter(found.values())).items():
-            _take(values, name, value, file, "agents", 0)
+            file.take(values, name, value, "agents", 0)
     elif found:
-        _take(values, "matrix", {"agents": found}, file, "agents")
+        file.take(values, "matrix", {"agents": found}, "agents")
 
 
-def _datasets(values: dict[str, Any], file: ConfigFile) -> None:
+def _datasets(values: dict[str, Any], file: JobFile) -> None:
     datasets = values.pop("datasets")
     if len(datasets) != 1 or not isinstance(datasets[0], dict):
         raise ConfigurationError(f"{file.where('datasets')}: a job has one set of tasks here; make a job of each.")
     [dataset] = datasets
     file.refuse_unknown(dataset, _DATASET, "datasets", 0)
     if "path" in dataset:
-        _take(values, "tasks_dir", dataset["path"], file, "datasets", 0, "path")
+        file.take(values, "tasks_dir", dataset["path"], "datasets", 0, "path")
     elif "name" in dataset:
-        _take(values, "dataset", f"{dataset['name']}@{dataset.get('version', '')}", file, "datasets", 0, "name")
+        file.take(values, "dataset", f"{dataset['name']}@{dataset.get('version', '')}", "datasets", 0, "name")
     for old, new in (("task_names", "include_tasks"), ("exclude_task_names", "exclude_tasks")):
         if dataset.get(old):
-            _take(values, new, dataset[old], file, "datasets", 0, old)
+            file.take(values, new, dataset[old], "datasets", 0, old)
 
 
-def _environment(values: dict[str, Any], file: ConfigFile) -> None:
+def _environment(values: dict[str, Any], file: JobFile) -> None:
     environment = values.pop("sandbox")
     file.refuse_unknown(environment, _ENVIRONMENT, "environment")
     if environment.get("type"):
@@ -91,11 +80,11 @@ def _environment(values: dict[str, Any], file: ConfigFile) -> None:
         values["agent_env"] = {**given, **(values.get("agent_env") or {})}
 
 
-def _orchestrator(values: dict[str, Any], file: ConfigFile) -> None:
+def _orchestrator(values: dict[str, Any], file: JobFile) -> None:
     orchestrator = values.pop("orchestrator")
     file.refuse_unknown(orchestrator, _ORCHESTRATOR, "orchestrator")
     if "n_concurrent_trials" in orchestrator:
-        _take(values, "concurrency", orchestrator["n_concurrent_trials"], file, "orchestrator", "n_concurrent_trials")
+        file.take(values, "concurrency", orchestrator["n_concurrent_trials"], "orchestrator", "n_concurrent_trials")
     retry = orchestrator.get("retry")
     if isinstance(retry, dict) and "max_retries" in retry:
-        _take(values, "max_retries", retry["max_retries"], file, "orchestrator", "retry")
+        file.take(values, "max_retries", retry["max_retries"], "orchestrator", "retry")
