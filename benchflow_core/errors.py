@@ -20,6 +20,7 @@ __all__ = [
     "Cancelled",
     "CapabilityMissing",
     "ConfigurationError",
+    "ConnectionLost",
     "CredentialRefused",
     "ErrorKind",
     "InfrastructureError",
@@ -190,6 +191,10 @@ class TransportError(InfrastructureError):
     """The byte stream to a process in the box broke."""
 
 
+class ConnectionLost(TransportError, ConnectionError):
+    """The connection to an agent broke, and not because the agent ended."""
+
+
 class TransferRefused(InfrastructureError):
     """A download held links, traversal or more than its limits allow: hostile or broken, not worth a retry."""
 
@@ -231,11 +236,11 @@ class AgentError(BenchflowError):
     kind = ErrorKind.AGENT
 
 
-class AgentTimeout(AgentError):
+class AgentTimeout(AgentError, TimeoutError):
     """The agent used up its time; `details` tells wall-clock or idle."""
 
 
-class AgentCrashed(AgentError):
+class AgentCrashed(AgentError, ConnectionError):
     """The agent's process ended during a turn; `details` has its exit code and the tail of stderr."""
 
 

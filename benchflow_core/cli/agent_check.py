@@ -74,6 +74,8 @@ async def _run(
     try:
         async with asyncio.timeout(timeout), _rollout(name, sandbox, options) as (rollout, model):
             await _Checks(rollout, model, say).run()
+    except AgentTimeout:  # the agent's own, which is a TimeoutError, too
+        raise
     except TimeoutError:
         raise AgentTimeout(f"checking '{name}' took longer than {timeout:g} s.", remedy="Add --timeout.") from None
 

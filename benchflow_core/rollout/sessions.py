@@ -12,7 +12,7 @@ from benchflow_core.contracts.agents import AgentContext, Launch, Session, Sessi
 from benchflow_core.contracts.sandboxes import AccessView, Process, Sandbox
 from benchflow_core.contracts.sessions import ClientFiles, PermissionCallback, SessionOptions
 from benchflow_core.drive.scenes import Role
-from benchflow_core.errors import CapabilityMissing, ConfigurationError, TransportError
+from benchflow_core.errors import CapabilityMissing, ConfigurationError, ConnectionLost, TransportError
 from benchflow_core.plugins import Loaded
 from benchflow_core.plugins.dotted import resolve
 from benchflow_core.rollout.companions import RunningCompanion, start_companion
@@ -86,10 +86,10 @@ async def open_live_session(rollout: Rollout, role: Role, view: AccessView | Non
         try:
             await _open(rollout, live, heard)
             return live
-        except TransportError:
+        except TransportError as error:
             await live.close()
             if attempt == _ATTEMPTS:
-                raise
+                raise ConnectionLost(error.message, remedy=error.remedy, details=error.details) from error
             rollout.record.event("notice", {"text": f"connection to '{role.agent}' lost, trying again ({attempt})"})
             await asyncio.sleep(2.0**attempt)
         except CapabilityMissing:

@@ -21,7 +21,7 @@ _HOME = {
     "benchflow_core.evaluation.metrics": "BenchmarkMetrics collect_metrics",
     "benchflow.stored": "Comparisons Results compare results",
     "benchflow.trial_yaml": "rollout_config_from_yaml trial_config_from_yaml",
-    "benchflow.trial": "Trial TrialConfig RunResult",
+    "benchflow.trial": "ACPError Trial TrialConfig RunResult",
     "benchflow.job": "Job JobConfig JobResult",
     "benchflow_core.errors": "AgentTimeout BenchflowError",
     "benchflow_core.contracts.sandboxes": "ExecResult ImageRef Sandbox",

@@ -37,7 +37,11 @@ def benchflow_agent() -> AgentSpec:
         options={},
         layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/pi": _PI.encode()}),
         wires=("messages", "responses", "gemini", "chat"),
-        auth=(AuthOption("host-login", files={"~/.pi/agent/auth.json": ".pi/agent/auth.json"}, native=True),),
+        auth=(
+            # Only said, for its default model: each provider's key is its own, and this one is no other provider's.
+            AuthOption("api-key", hint="ANTHROPIC_API_KEY"),
+            AuthOption("host-login", files={"~/.pi/agent/auth.json": ".pi/agent/auth.json"}, native=True),
+        ),
         default_model="anthropic/claude-haiku-4-5-20251001",
         mcp="",
         skill_paths=("~/.pi/agent/skills", "~/.agents/skills"),

@@ -17,6 +17,7 @@ from benchflow_core.errors import (
     AgentProtocolError,
     AgentTimeout,
     BenchflowError,
+    ConnectionLost,
     TransportError,
 )
 
@@ -68,7 +69,9 @@ class AcpSession:
         except (AgentError, TransportError) as error:
             if not alive or not self._connection.delivered(mark):
                 raise _not_delivered(error) from error
-            if self._cancelled and isinstance(error, AgentError):
+            if isinstance(error, TransportError):
+                raise ConnectionLost(error.message, remedy=error.remedy, details=error.details) from error
+            if self._cancelled:
                 return PromptOutcome("cancelled", data={"answered": False})
             raise
         finally:
