@@ -102,9 +102,9 @@ class ServiceSpec:
     port: int = 0
     program: str = ""
     """Started only where this is installed; its name in a task's Dockerfile is how it is detected."""
-    images: tuple[str, ...] = ()
-    """Images that hold `program`, by the last part of their name. A task built on one gets the service where its
-    `environment/` holds a seed for it: `NAME.db` or `NAME.scenario.json`."""
+    seeded_in: Callable[[Path], tuple[str, ...] | None] | None = None
+    """(a task's build context) to the paths at which its Dockerfile lays the service's database, or none where the task
+    does not mean this service. The state is found at these paths by a verifier too."""
     health_path: str = "/health"
     ready_timeout: float = 30.0
     layers: tuple[Layer, ...] = ()

@@ -18,7 +18,6 @@ from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.quick import dataclass
 from benchflow_core.world.choice import StateChoice, choose_services
-from benchflow_core.world.dockerfile import places_of
 from benchflow_core.world.find import find_manifest
 from benchflow_core.world.manifest import SUFFIXES, Manifest
 from benchflow_core.world.probe import Probe, command_probe, http_probe, tcp_probe
@@ -218,8 +217,8 @@ def plan_world(
         ready_timeout=found.environment.readiness.timeout_sec if found else 30.0,
         notices=tuple(notices),
         choice=choice,
-        seeds=(seeds := _seeds(task, planned)),
-        places=_places(task, seeds),
+        seeds=_seeds(task, planned),
+        places=_places(task, planned),
     )
 
 
@@ -349,13 +348,11 @@ def _seeds(task: Task, planned: Sequence[PlannedService]) -> dict[str, Path]:
     return seeds
 
 
-def _places(task: Task, seeds: Mapping[str, Path]) -> dict[str, tuple[str, ...]]:
-    """Return where the Dockerfile lays the databases, besides the path at which the service keeps them."""
-    dockerfile = task.environment.dockerfile
-    if dockerfile is None or not dockerfile.is_file() or not seeds:
-        return {}
-    text = dockerfile.read_text(encoding="utf-8", errors="replace")
-    found = {db: tuple(p for p in places_of(text, seed.name) if p != db) for db, seed in seeds.items()}
+def _places(task: Task, planned: Sequence[PlannedService]) -> dict[str, tuple[str, ...]]:
+    """Return where the task's image holds the databases, besides the path at which the service keeps them."""
+    folder = task.environment.context or task.path / "environment"
+    known = [(p.db, p.service.spec.seeded_in) for p in planned if p.db and p.service]
+    found = {db: tuple(p for p in seeded_in(folder) or () if p != db) for db, seeded_in in known if seeded_in}
     return {db: places for db, places in found.items() if places}
 
 

@@ -14,7 +14,6 @@ from urllib.parse import parse_qsl, urlencode
 from benchflow_core.contracts.environments import ServiceContext, ServiceSpec
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
-from benchflow_core.world.dockerfile import base_names, seed_files
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.sandboxes import Sandbox
@@ -154,7 +153,8 @@ def service_of(word: str | Service, plugins: Registry) -> Service:
 
 def services_in(dockerfile: Path, plugins: Registry) -> list[Service]:
     """Return the services that a task's Dockerfile asks for; plugins that it cannot mean are not imported."""
-    text = None if seed_files(dockerfile.parent) else dockerfile.read_text(encoding="utf-8", errors="replace")
+    seeded = any(path.name.endswith((".db", ".scenario.json")) for path in dockerfile.parent.iterdir())
+    text = None if seeded else dockerfile.read_text(encoding="utf-8", errors="replace")
     return detect_services_from_dockerfile(dockerfile, known_services(plugins, text))
 
 
@@ -163,27 +163,25 @@ def detect_services_from_dockerfile(
 ) -> list[Service]:
     """Return the services whose program a Dockerfile names, comments left out. A path, or the text itself.
 
-    An image that holds a service's program (`ServiceSpec.images`) names it where a seed of that service lies beside the
-    Dockerfile.
+    A plugin may see from the whole build context that its service is meant (`ServiceSpec.seeded_in`).
     """
     if dockerfile is None:
         return []
-    text, seeds = dockerfile, set[str]()
+    text, context = dockerfile, None
     if isinstance(dockerfile, Path) or "\n" not in dockerfile:
         path = Path(dockerfile)
         if path.is_dir():
             path = path / "Dockerfile"
         if not path.is_file():
             return []
-        text, seeds = path.read_text(encoding="utf-8", errors="replace"), seed_files(path.parent)
+        text, context = path.read_text(encoding="utf-8", errors="replace"), path.parent
     lines = [line for line in str(text).splitlines() if not line.lstrip().startswith("#")]
     body = "\n".join(lines)
     known = SERVICES if services is None else services
     unique = {service.name: service for service in known.values() if service.spec.program}
-    bases = base_names(body)
 
     def is_meant(service: Service) -> bool:
-        if bases & {*service.spec.images} and seeds & {f"{service.name}.db", f"{service.name}.scenario.json"}:
+        if context and service.spec.seeded_in and service.spec.seeded_in(context) is not None:
             return True
         return re.search(rf"(?<![\w.-]){re.escape(service.spec.program)}(?![\w-])", body) is not None
 

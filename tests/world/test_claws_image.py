@@ -9,8 +9,8 @@ from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
+from benchflow_claw_kit.dockerfile import places_of
 
-from benchflow_core.world.dockerfile import places_of
 from benchflow_core.world.services import detect_services_from_dockerfile
 
 

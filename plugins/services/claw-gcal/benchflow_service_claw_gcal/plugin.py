@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchflow_core.contracts import ServiceContext, ServiceSpec
 from benchflow_core.hookspecs import hookimpl
 
@@ -29,12 +31,18 @@ def _diff(context: ServiceContext, base: str) -> tuple[str, ...]:
     return (context.program, "--db", context.db, "diff", "--base", base, "--json")
 
 
+def _seeded_in(folder: Path) -> tuple[str, ...] | None:
+    from benchflow_claw_kit.dockerfile import seeded_in
+
+    return seeded_in(folder, "gcal")
+
+
 @hookimpl
 def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Google Calendar: the real API's routes over a SQLite file",
         program="claw-gcal",
-        images=("claws-base", "smolclaws-base"),
+        seeded_in=_seeded_in,
         port=9003,
         distribution="benchflow-service-claw-gcal",
         command=_command,

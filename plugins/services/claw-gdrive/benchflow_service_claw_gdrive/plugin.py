@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchflow_core.contracts import ServiceContext, ServiceSpec
 from benchflow_core.hookspecs import hookimpl
 
@@ -14,12 +16,18 @@ def _seed(context: ServiceContext) -> tuple[str, ...]:
     return (context.program, "--db", context.db, "seed", "--scenario", scenario, "--seed", number)
 
 
+def _seeded_in(folder: Path) -> tuple[str, ...] | None:
+    from benchflow_claw_kit.dockerfile import seeded_in
+
+    return seeded_in(folder, "gdrive")
+
+
 @hookimpl
 def benchflow_service() -> ServiceSpec:
     return ServiceSpec(
         summary="mock Google Drive API",
         program="claw-gdrive",
-        images=("claws-base", "smolclaws-base"),
+        seeded_in=_seeded_in,
         port=9005,
         distribution="benchflow-service-claw-gdrive",
         command=lambda c: (c.program, "--db", c.db, "serve", "--host", "127.0.0.1", "--port", str(c.port), "--no-mcp"),

@@ -1,4 +1,4 @@
-"""What a task's Dockerfile says about its world: the images it names, and where it lays a file. Read, never run."""
+"""What a task's Dockerfile says of a service: whether it is meant, and where its database lies. Read, never run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,30 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-__all__ = ["base_names", "places_of", "seed_files"]
+__all__ = ["base_names", "places_of", "seeded_in"]
+
+IMAGES: Final = frozenset({"claws-base", "smolclaws-base"})
+"""Images that hold every `claw-*` program, by the last part of their name."""
 
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?[^}]*\}|(\w+))")
 _PAIR: Final = re.compile(r"(\w+)=(\"[^\"]*\"|'[^']*'|\S*)")
+
+
+def seeded_in(folder: Path, name: str) -> tuple[str, ...] | None:
+    """Return the paths at which a build context's Dockerfile lays `NAME.db`; none where this service is not meant.
+
+    It is where the Dockerfile names its program, or builds on an image of the claws with a seed for it beside.
+    """
+    try:
+        text = (folder / "Dockerfile").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    has_seed = any((folder / f"{name}{suffix}").is_file() for suffix in (".db", ".scenario.json"))
+    named = re.compile(rf"(?<![\w.-])claw-{re.escape(name)}(?![\w-])")
+    is_named = any(named.search(rest) for _, rest in instructions(text))
+    if not is_named and not (has_seed and base_names(text) & IMAGES):
+        return None
+    return tuple(places_of(text, f"{name}.db"))
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
@@ -83,8 +103,3 @@ def _target(arguments: str, name: str) -> str | None:
     # Whether a target without a slash is a folder, only the image knows: one that ends like the file is a file.
     is_file = not target.endswith("/") and posixpath.splitext(target)[1] == posixpath.splitext(name)[1]
     return target if is_file and len(given) == 1 and given != ["."] else posixpath.join(target, name)
-
-
-def seed_files(folder: Path) -> set[str]:
-    """Return the names of databases and scenarios in a build context."""
-    return {path.name for path in folder.iterdir() if path.name.endswith((".db", ".scenario.json"))}
