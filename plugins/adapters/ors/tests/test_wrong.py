@@ -31,7 +31,7 @@ TOOLS = {"tools": [{"name": "act", "description": "Act.", "input_schema": None}]
 
 
 class Odd:
-    """A server that does as it should but for what a test changes. Counts what reached it."""
+    """A server that does as it should but for what a test changes. It remembers what reached it."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -310,3 +310,17 @@ async def test_secrets_reach_both_dialects(server: Any, monkeypatch: pytest.Monk
         await episode.prompt()
         found = await episode.call("secret", {})
     assert isinstance(found, Output) and found.blocks[0]["text"] == "WORD_KEY of 4"
+
+
+@pytest.mark.timeout(900)  # a job of the command line
+def test_the_terminal_tool_is_given_what_the_agent_said_last(server: Any, bench: Any) -> None:
+    """And the agent does not see it: a plain message ends the episode."""
+    if server.dialect == "ors":
+        return  # it knows no terminal tools
+    script = json.dumps([{"say": "Is it golf?"}, {"tool": "recite", "input": {"word": "alpha"}}, {"say": " alpha\n"}])
+    ran = bench(f"{server.url}?environment=recital&limit=1", script=script)
+    assert ran.rewards == [1.0], ran.output
+    assert server.lines()[-2:] == ["recite alpha", "teardown alpha"]
+    assert [event["data"] for event in ran.events[0] if event["kind"] == "ors_call"] == [
+        {"tool": "recite", "call": 1, "reward": 1.0, "finished": True}
+    ]
