@@ -64,7 +64,7 @@ class SessionOptions:
     """Without any message for this long, and with no tool call open, a turn is given up."""
     cancel_grace: float = 5.0
     """How long a cancelled turn may take to end before the process is killed."""
-    max_line_bytes: int = 64 * 1024 * 1024
+    max_line_bytes: int = 16 * 1024 * 1024
     session_meta: Mapping[str, Any] = field(default_factory=dict)
     session_mode: str | None = None
     """Mode to set after session/new; `None`: the agent's own `session_mode`."""

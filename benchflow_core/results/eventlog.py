@@ -20,6 +20,11 @@ EVENT_VERSION = 1
 _FLUSH_EVERY = 0.25
 """Seconds a line may wait in memory: a kill loses at most this much, a flood costs no system call per line."""
 
+_ROOM = 64 << 20
+"""Characters of agents' updates that a rollout keeps: memory and disk are bounded, whatever agents print."""
+_LONGEST = 256 << 10
+"""Characters of one text in an update. The beginning and the end of a longer one are kept."""
+
 _encode = encoder(compact=True)
 
 
@@ -37,6 +42,8 @@ class EventLog:
         self._flushed = self._started
         self._seq = 0
         self._broken = False
+        self._room = _ROOM
+        self._left_out = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a", encoding="utf-8", errors="replace", buffering=1 << 16)
@@ -82,11 +89,35 @@ class EventLog:
         }
         event |= {name: value for name, value in place.items() if value is not None}
         event["data"] = data
+        line = _encode(event)
+        if "sessionUpdate" in data and (line := self._bounded(event, line)) is None:
+            return event
         if not self._broken and not self._file.closed:  # what cannot be written is told after the log was closed
-            self._append(self._redactor.json_text(_encode(event), _encode), clock)
+            self._append(self._redactor.json_text(line, _encode), clock)
         if self._on_event is not None:
             self._on_event(event)
         return event
+
+    def _bounded(self, event: dict[str, Any], line: str) -> str | None:
+        """Return the line of an agent's update as short as it may be; `None` where there is no room left for it."""
+        size = len(line)
+        if size > _LONGEST:
+            event["data"] = _shortened(self._redactor.value(event["data"]))  # a secret that is cut in two is not found
+            line = _encode(event)
+        kept = len(line) if len(line) <= min(self._room, 16 * _LONGEST) else 0
+        self._left_out += size - kept
+        self._room -= kept
+        return line if kept else None
+
+    @property
+    def cut(self) -> str | None:
+        """Say what was left out of the log, if something was."""
+        if not self._left_out:
+            return None
+        return (
+            f"{self._left_out / 1e6:.1f} MB of what agents sent are not in events.jsonl, which keeps {_ROOM >> 20} MB "
+            f"of it, and {_LONGEST >> 10} kB of one text."
+        )
 
     def _append(self, line: str, clock: float) -> None:
         """The first failure is raised; after it nothing is written, so that tearing down is not held up."""
@@ -119,3 +150,13 @@ class EventLog:
             if not self._broken:
                 self._broken = True
                 raise cannot_write(self.path, error) from error
+
+
+def _shortened(value: Any) -> Any:
+    """A JSON value whose long texts lost their middle."""
+    if isinstance(value, str) and len(value) > _LONGEST:
+        half = _LONGEST // 2
+        return f"{value[:half]}\n[... {len(value) - 2 * half} characters left out ...]\n{value[-half:]}"
+    if isinstance(value, Mapping):
+        return {key: _shortened(item) for key, item in value.items()}
+    return [_shortened(item) for item in value] if isinstance(value, list | tuple) else value

@@ -115,6 +115,8 @@ def write_result(rollout: Rollout, seconds: float) -> None:
     ):
         _nothing_left(rollout)
     _note_load(rollout)
+    if record.log.cut is not None:
+        rollout.notice(record.log.cut)
     value = _clean(rollout, result.to_json())
     record.event("rollout_finished", {"rewards": result.rewards, "error": result.error, "outcome": result.outcome})
     record.finish()

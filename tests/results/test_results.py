@@ -14,6 +14,7 @@ from benchflow_core.results.eventlog import EventLog
 from benchflow_core.results.files import read_jsonl, write_json
 from benchflow_core.results.redact import MARK, Redactor
 from benchflow_core.results.trajectory import Counts, trajectory
+from benchflow_core.testing.host import peak_memory
 
 
 def test_values_are_redacted_in_every_form_they_take():
@@ -203,3 +204,42 @@ def test_what_looks_like_a_secret_does_not_break_the_lines(tmp_path):
     log.close()
     data = json.loads(log.path.read_text())["data"]
     assert data == {"tokens": 123456, "said": f"it is {MARK} by oracle, {MARK}"}
+
+
+def test_what_agents_send_is_kept_in_bounded_space_and_what_was_cut_is_said(tmp_path):
+    """300 MB of updates, one of them with a text of 20 MB, and many that are large in small pieces."""
+    log = EventLog(tmp_path / "events.jsonl", Redactor(["hidden-value"]))
+    half = (256 << 10) // 2
+    long = "begin " + "x" * (half - 10) + "hidden-value" + "x" * 20_000_000 + " end"
+    log.write("tool_call_update", {"sessionUpdate": "tool_call_update", "toolCallId": "a", "rawOutput": {"out": long}})
+    with peak_memory() as peak:
+        for number in range(280):
+            text = f"{number} " + "y" * 1_000_000
+            update = {"sessionUpdate": "tool_call_update", "toolCallId": str(number), "content": [{"text": text}]}
+            log.write("tool_call_update", update)
+        log.write("tool_call_update", {"sessionUpdate": "tool_call_update", "content": ["z" * 1000] * 5000})
+    assert peak.bytes < 20_000_000
+    log.write("turn_finished", {"stop_reason": "end_turn"})
+    log.close()
+    assert (tmp_path / "events.jsonl").stat().st_size < 70_000_000
+    rows = read_jsonl(tmp_path / "events.jsonl")
+    first, *_, last = rows
+    out = first["data"]["rawOutput"]["out"]
+    assert (
+        "hidden" not in out
+        and out.startswith("begin x")
+        and out.endswith("x end")
+        and "characters left out" in out
+        and len(out) < 300_000
+    )
+    assert last["kind"] == "turn_finished", "what is not the agent's always has room"
+    assert "MB of what agents sent are not in events.jsonl" in log.cut
+
+
+def test_updates_of_ordinary_size_are_kept_whole(tmp_path):
+    log = EventLog(tmp_path / "events.jsonl", Redactor([]))
+    for _ in range(200):
+        log.write("tool_call_update", {"sessionUpdate": "tool_call_update", "content": [{"text": "y" * 100_000}]})
+    assert log.cut is None
+    log.close()
+    assert len(list(read_jsonl(tmp_path / "events.jsonl"))) == 200

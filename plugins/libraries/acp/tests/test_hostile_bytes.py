@@ -227,10 +227,10 @@ async def test_a_second_answer_does_not_count(bench: Any) -> None:
     assert (await session.prompt("two")).stop_reason == "refusal"
 
 
-async def test_a_line_of_50_mb(bench: Any) -> None:
-    session = await bench.raw(f'update("x", t="a" * 50_000_000); {END}')
+async def test_a_line_of_15_mb(bench: Any) -> None:
+    session = await bench.raw(f'update("x", t="a" * 15_000_000); {END}')
     assert (await session.prompt("go")).stop_reason == "end_turn"
-    assert len(bench.of("x")[0]["t"]) == 50_000_000
+    assert len(bench.of("x")[0]["t"]) == 15_000_000
 
 
 async def test_a_line_over_the_limit_is_refused_without_being_held(bench: Any) -> None:
