@@ -89,8 +89,8 @@ class EventLog:
         }
         event |= {name: value for name, value in place.items() if value is not None}
         event["data"] = data
-        line = _encode(event)
-        if "sessionUpdate" in data and (line := self._bounded(event, line)) is None:
+        line = self._bounded(event) if "sessionUpdate" in data else _encode(event)
+        if line is None:
             return event
         if not self._broken and not self._file.closed:  # what cannot be written is told after the log was closed
             self._append(self._redactor.json_text(line, _encode), clock)
@@ -98,8 +98,9 @@ class EventLog:
             self._on_event(event)
         return event
 
-    def _bounded(self, event: dict[str, Any], line: str) -> str | None:
+    def _bounded(self, event: dict[str, Any]) -> str | None:
         """Return the line of an agent's update as short as it may be; `None` where there is no room left for it."""
+        line = _encode(event)
         size = len(line)
         if size > _LONGEST:
             event["data"] = _shortened(self._redactor.value(event["data"]))  # a secret that is cut in two is not found
