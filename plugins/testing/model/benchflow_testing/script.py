@@ -81,14 +81,19 @@ class Script:
     """All scenarios by name. It keeps no state: retries, parallel sessions and several prompts all work."""
 
     scenarios: dict[str, tuple[Step, ...]] = field(default_factory=lambda: dict(_BUILT_IN))
+    prompts: dict[str, str] = field(default_factory=dict)
+    """Words of a prompt to the scenario that it asks for, where it holds no marker."""
     default: Step = Step("ok")
     aux: Step = Step("A title")
 
-    def add(self, name: str, steps: Iterable[Step | Mapping[str, Any] | str]) -> None:
+    def add(self, name: str, steps: Iterable[Step | Mapping[str, Any] | str], prompt: str | None = None) -> None:
         self.scenarios[name] = tuple(_step(step) for step in steps)
+        if prompt is not None:
+            self.prompts[prompt] = name
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """From JSON: `{"scenarios": {name: [step, …]}, "default": step, "aux": step}`; adds to what is there."""
+        """From JSON: `{"scenarios": {name: [step, …]}, "prompts": {words: name}, "default": step, "aux": step}`."""
+        self.prompts |= value.get("prompts") or {}
         for name, steps in (value.get("scenarios") or {}).items():
             self.add(name, steps)
         if "default" in value:
@@ -98,7 +103,7 @@ class Script:
 
     def choose(self, request: Request) -> Choice:
         """The step is the number of answers since the last marker."""
-        name, values, index = _last_marker(request)
+        name, values, index = _last_marker(request, self.prompts)
         if request.schema:
             return Choice(AUX, 0, Step(json.dumps(instance(request.schema))))
         steps = self.scenarios.get(name or "")
@@ -117,18 +122,25 @@ def _step(value: Step | Mapping[str, Any] | str) -> Step:
     return value if isinstance(value, Step) else Step.from_json(value)
 
 
-def _last_marker(request: Request) -> tuple[str | None, dict[str, str], int]:
+def _last_marker(request: Request, prompts: Mapping[str, str]) -> tuple[str | None, dict[str, str], int]:
     name: str | None = None
     values: dict[str, str] = {}
     answered = 0
     for message in request.messages:
-        if message.role == "user" and (found := _MARKER.findall(message.text)):
-            name, rest = found[-1]
+        if message.role == "user" and (found := _asked(message.text, prompts)):
+            name, rest = found
             values = {key: quoted or plain for key, quoted, plain in _ARGUMENT.findall(rest)}
             answered = 0
         elif message.role == "assistant" and name:
             answered += 1
     return name, values, answered
+
+
+def _asked(text: str, prompts: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the scenario that a prompt asks for last, with the marker's arguments."""
+    found = [(marker.start(), marker[1], marker[2]) for marker in _MARKER.finditer(text)]
+    found += [(text.rindex(words), name, "") for words, name in prompts.items() if words in text]
+    return max(found)[1:] if found else None
 
 
 def _put(value: Any, values: Mapping[str, str]) -> Any:

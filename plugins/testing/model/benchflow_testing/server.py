@@ -96,9 +96,9 @@ class LocalModel:
         """Without a version: `http://127.0.0.1:41217`."""
         return f"http://{self.host}:{self.port}"
 
-    def script(self, name: str, steps: Iterable[Step | Mapping[str, Any] | str]) -> None:
-        """Adds a scenario: a prompt that holds `[[fake:NAME]]` is answered with these steps, one after the other."""
-        self.answers.add(name, steps)
+    def script(self, name: str, steps: Iterable[Step | Mapping[str, Any] | str], *, prompt: str | None = None) -> None:
+        """Add a scenario: a prompt with `[[fake:NAME]]`, or with the words of `prompt`, gets these steps."""
+        self.answers.add(name, steps, prompt)
 
     def fault(self, step: Step | None = None, *, times: int = 1, aux: bool = False, **values: Any) -> None:
         """The next requests get this instead: `fault(status=529, times=2)`. Auxiliary ones only with `aux`."""

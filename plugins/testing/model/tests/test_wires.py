@@ -99,6 +99,21 @@ async def test_the_step_is_the_number_of_answers_since_the_marker(local_model: L
     assert answer["choices"][0]["message"]["content"] == "again"
 
 
+async def test_words_of_a_prompt_choose_what_is_said(local_model: LocalModel) -> None:
+    local_model.script("review", ["reviewed {x}"], prompt="You are reviewing")
+    local_model.script("fix", ["fixed"], prompt="use Ada's name")
+    prompts = {
+        "You are reviewing code.": "reviewed {x}",
+        "The reviewer says: use Ada's name. Now go on.": "fixed",
+        "use Ada's name. [[fake:review x=1]]": "reviewed 1",
+        "[[fake:review x=1]] but use Ada's name": "fixed",
+        "nothing of that": "ok",
+    }
+    for prompt, expected in prompts.items():
+        _, answer = await post(local_model, PATHS["chat"], body("chat", prompt))
+        assert answer["choices"][0]["message"]["content"] == expected, prompt
+
+
 async def test_structured_output_gets_a_valid_instance(local_model: LocalModel) -> None:
     schema = {
         "type": "object",
