@@ -1,0 +1,1 @@
+"""Environments of PrimeIntellect Verifiers as tasks."""
