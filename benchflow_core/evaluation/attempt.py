@@ -13,6 +13,7 @@ from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.folders import set_aside, write_broken
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.runner import Tell
+from benchflow_core.results.files import out_of_files
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.learned import Learned
@@ -114,6 +115,7 @@ class Attempts:
         return self._broken(entry, error)
 
     def _broken(self, entry: Entry, error: BenchflowError) -> dict[str, Any]:
+        error = out_of_files(error) or error
         try:
             return write_broken(self._job_dir, entry, error, self._rollout_config(entry))
         except BenchflowError as full:

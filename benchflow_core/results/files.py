@@ -16,7 +16,16 @@ from typing import Any
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError
 from benchflow_core.results.encode import encoder
 
-__all__ = ["read_json", "read_jsonl", "to_json_text", "write_bytes", "write_json", "write_jsonl"]
+__all__ = [
+    "host_exhausted",
+    "out_of_files",
+    "read_json",
+    "read_jsonl",
+    "to_json_text",
+    "write_bytes",
+    "write_json",
+    "write_jsonl",
+]
 
 
 _encode = encoder(allow_nan=False)
@@ -84,11 +93,38 @@ def _write_new(path: str, data: bytes) -> None:
 _ELSEWHERE = "Choose another folder with --jobs-dir."
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+_FEWER = "Raise the limit of open files (ulimit -n 4096), or run fewer rollouts at a time with --concurrency."
+
+
+def host_exhausted(error: OSError, what: str) -> InfrastructureError | None:
+    """The host ran out of something, and it is nobody's mistake: an error for `what` failed; else `None`."""
+    said = f"{what}: {error.strerror or error}."
+    if error.errno in _NO_FILES:
+        return InfrastructureError(said, remedy=_FEWER)
+    if error.errno in _FULL:
+        return InfrastructureError(said, remedy="Free some space on this host's disk.", retryable=False)
+    return None
+
+
+def out_of_files(error: BaseException) -> InfrastructureError | None:
+    """The same for an error that came of another one: no box and no task can use up this process's files."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in _NO_FILES:
+            return host_exhausted(seen, "this host has no file descriptor left")
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
 def cannot_write(path: Path, error: OSError, *, elsewhere: str = _ELSEWHERE) -> BenchflowError:
     """One clear line for every way a write can fail. A full disk is nobody's mistake; a forbidden folder is."""
     blocked = isinstance(error, FileExistsError | NotADirectoryError)
     message = f"cannot write {path}: {'its folder is a file' if blocked else error.strerror or error}."
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+    if error.errno in _NO_FILES:
+        return InfrastructureError(message, remedy=_FEWER)
+    if error.errno in _FULL:
         return InfrastructureError(message, remedy=f"Free some space. {elsewhere}", retryable=False)
     return ConfigurationError(message, remedy=elsewhere)
 

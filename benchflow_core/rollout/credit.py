@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import Exchange
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["stood_still", "time_credit"]
+__all__ = ["disk_full", "stood_still", "time_credit"]
 
 _LONGEST_WAIT = 60.0
 """Of a wait that no further request ended: an agent that gave up is not waiting."""
@@ -64,4 +64,15 @@ def stood_still(rollout: Rollout) -> InfrastructureError | None:
         return None
     return InfrastructureError(
         f"the host stood still for {seconds:.0f} s while the agent worked.", details={"reason": "host-suspended"}
+    )
+
+
+def disk_full(rollout: Rollout) -> InfrastructureError | None:
+    """What an agent or a verifier failed to write because the host's disk was full says nothing about either."""
+    if not rollout.plan.sandbox.spec.on_host or not rollout.host.watch.was_full(rollout.load_mark):
+        return None
+    return InfrastructureError(
+        f"the disk of this host was full while the rollout ran: {rollout.host.cache}.",
+        remedy="Free some space, or name a cache on another disk with BENCHFLOW_CACHE.",
+        details={"reason": "host-disk-full"},
     )

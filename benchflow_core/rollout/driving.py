@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.drive.users import play_user
 from benchflow_core.errors import AgentError, AgentStartError, AgentTimeout, VerifierTimeout
 from benchflow_core.rollout import access, prepare
-from benchflow_core.rollout.credit import stood_still, time_credit
+from benchflow_core.rollout.credit import disk_full, stood_still, time_credit
 from benchflow_core.rollout.deadline import deadline
 from benchflow_core.rollout.episode import RolloutEpisode
 
@@ -38,8 +38,8 @@ async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
             await _prompt_by_plan(rollout, episode)
         await rollout.disconnect(leave=True)
     except AgentError as error:
-        if (still := stood_still(rollout)) is not None:
-            raise still from error
+        if (ours := stood_still(rollout) or disk_full(rollout)) is not None:
+            raise ours from error
         if not rollout.prompt_accepted:
             raise start_failure(rollout, error) from error
         rollout.fail(error)

@@ -58,7 +58,7 @@ class Host:
         """As `lock.json` names who ran it, where that is not the job's own process."""
         self.orphaned = False
         """The job's process is gone: what runs is torn down, and writes no result, for the job may go on elsewhere."""
-        self.watch = HostWatch()
+        self.watch = HostWatch(folder=self.cache)
         self._providers: dict[tuple[str, tuple[tuple[str, str], ...]], SandboxProvider] = {}
         self._images: dict[str, asyncio.Task[ImageRef]] = {}
         self._worlds: dict[str, asyncio.Task[World]] = {}

@@ -23,6 +23,8 @@ _BEAT = 1.0
 _GAP = 5.0
 """Seconds without a beat that count as standing still: far beyond what a busy machine does to an event loop."""
 _FRESH = 0.05
+_FULL = 256 * 1024
+"""Bytes left on a disk that is full: what is written then is cut short or refused."""
 _BUSY, _STALLED, _LOW_MEMORY = 0.95, 0.25, 0.05
 
 
@@ -48,9 +50,15 @@ class HostWatch:
     """Beats while a job runs. Everything is also right between two beats."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, boot: Callable[[], float] = _boottime, gap: float = _GAP
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        boot: Callable[[], float] = _boottime,
+        gap: float = _GAP,
+        folder: Path | None = None,
     ) -> None:
+        """`folder`: where boxes on this host keep their files; whether its disk is full is watched."""
         self._clock, self._boot, self._gap = clock, boot, gap
+        self._folder, self._last_full = folder, -1.0
         self._beat = clock()
         self._offset = boot() - clock()
         self._lost = 0.0
@@ -68,6 +76,19 @@ class HostWatch:
         self._lost += suspended + frozen
         self._offset += suspended
         self._beat = self._clock()
+        self._look_at_disk()
+
+    def was_full(self, mark: LoadMark) -> bool:
+        """Return whether the disk was seen full since then."""
+        self._look_at_disk()
+        return self._last_full >= mark.at
+
+    def _look_at_disk(self) -> None:
+        with suppress(OSError):
+            if self._folder is not None:
+                found = os.statvfs(self._folder)
+                if found.f_bavail * found.f_frsize < _FULL:
+                    self._last_full = self._clock()
 
     def _new(self) -> tuple[float, float]:
         """Since the last beat: suspended, and frozen."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.sandboxes import StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError, TaskError
+from benchflow_core.results.files import host_exhausted
 from benchflow_core.results.redact import secret_names
 from benchflow_core.rollout import access, boxes, skills
 from benchflow_core.rollout.access import limited_roles
@@ -140,10 +140,11 @@ def typed(rollout: Rollout, error: OSError) -> BenchflowError:
     """A failure of the host's own files, told apart: the task went away, or the host is in trouble."""
     if not rollout.plan.task.path.is_dir():
         return disappeared(rollout)
+    if (ours := host_exhausted(error, str(error.filename or rollout.host.cache))) is not None:
+        return ours
     said = error.strerror or str(error) or type(error).__name__
     late = isinstance(error, TimeoutError)  # of a plugin's, which may be in time when it is tried again
-    where = error.filename or (f"below {rollout.host.cache}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "")
-    return InfrastructureError(f"{said}: {where}".rstrip(": ") + ".", retryable=late)
+    return InfrastructureError(f"{said}: {error.filename or ''}".rstrip(": ") + ".", retryable=late)
 
 
 def verifier_env(rollout: Rollout) -> dict[str, str]:

@@ -25,7 +25,7 @@ from benchflow_core.errors import (
     SandboxStartError,
 )
 from benchflow_core.results.clock import Stopwatch, now
-from benchflow_core.results.files import read_jsonl
+from benchflow_core.results.files import out_of_files, read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
 from benchflow_core.rollout import collect, driving, ending, finish, learning, prepare, skills
 from benchflow_core.rollout.branch import Branch, RunChild, branch
@@ -422,6 +422,7 @@ class Rollout:
 
     def fail(self, error: BenchflowError) -> None:
         """The first failure is the result's; later ones are events."""
+        error = out_of_files(error) or error
         if self._record is not None:
             self.record.event("error", error.to_json())
         if self.error is None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.tasks import Rewards
-from benchflow_core.errors import ErrorKind
+from benchflow_core.errors import ErrorKind, InfrastructureError
 from benchflow_core.results.certified import is_certified
 from benchflow_core.rollout import prepare
+from benchflow_core.rollout.credit import disk_full
 from benchflow_core.rollout.state import held
 from benchflow_core.verify import Verdict, VerifyRequest, policies, soft_verify, verify
 
@@ -61,7 +62,14 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
         provider, box = held(request.provider, request.sandbox, kept)
         request = replace(request, provider=provider, sandbox=box)
     request = replace(request, world=await rollout.worlds.hand_over(target.parent / "world" / "state"))
-    verdict = await verify(request)
+    try:
+        verdict = await verify(request)
+    except InfrastructureError as error:
+        if (full := disk_full(rollout)) is not None:
+            raise full from error
+        raise
+    if (full := disk_full(rollout)) is not None:
+        raise full
     rollout.host.redactor.tree(target)
     if verdict.error is not None and not rollout.plan.task.path.is_dir():
         raise prepare.disappeared(rollout)

@@ -8,8 +8,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchflow_core.errors import TaskError
+from benchflow_core.errors import BenchflowError, TaskError
 from benchflow_core.quick import dataclass
+from benchflow_core.results.files import host_exhausted
 
 __all__ = ["TaskFile", "os_problem", "task_files"]
 
@@ -77,9 +78,11 @@ def _refuse_outside(path: Path, target: str, root: str) -> None:
         raise _error(path, f"leads out of the task folder, to {target}", "link-outside", "Copy the file into the task.")
 
 
-def os_problem(error: OSError, path: Path) -> TaskError:
+def os_problem(error: OSError, path: Path) -> BenchflowError:
     """What went wrong with a task's file, as what it is."""
     name = Path(os.fsdecode(error.filename)) if error.filename else path
+    if (ours := host_exhausted(error, f"{name} cannot be read")) is not None:
+        return ours
     if isinstance(error, FileNotFoundError):
         return _error(name, "is gone: the task folder changed while it was read", "vanished", "")
     if isinstance(error, PermissionError):
