@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("documented"), pytest.
 SEEDS = Path(__file__).parents[1] / "data" / "seeds"
 KEY = "sk-provider-key-that-must-stay-outside"
 HAIKU = "anthropic/claude-haiku-4-5-20251001"
+FLASH = "gemini-3.1-flash-lite-preview"
+"""What `flash` stands for in two snippets of 0.3: no model is called so, see docs/reference/older-names.md."""
 WRAPPER = """
 import ast, asyncio, inspect, json, sys
 from dataclasses import replace
@@ -110,7 +112,9 @@ def python(place, model):
     def run(name: str) -> tuple[list[str], list[Rollout]]:
         folder, env, _ = place
         play(model, f"{name}.py")
-        argv = [sys.executable, "-c", textwrap.dedent(WRAPPER), str(SEEDS / f"{name}.py")]
+        code = folder / f"{name}.py"
+        code.write_text((SEEDS / code.name).read_text().replace('"flash"', f'"{FLASH}"'))
+        argv = [sys.executable, "-c", textwrap.dedent(WRAPPER), str(code)]
         argv.append("plain" if name in ("run-by-name", "sdk") else "whole")
         done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr + describe(folder)
