@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.evaluation.summary import team_of
 from benchflow_core.quick import dataclass
-from benchflow_core.results.files import read_json
+from benchflow_core.results.checked import read_object
 from benchflow_core.results.index import Row
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.finish import settings_json
@@ -122,12 +121,14 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         name, _, version = plugin.partition("=")
         yield f"{_PLUGIN}{name}", version
     folder = Path(row["rollout_dir"])
-    for name, value in {**_defaults(), **_object(folder / "config.json")}.items():
+    for name, value in {**_defaults(), **read_object(folder / "config.json")}.items():
         if name not in _NOT_SETTINGS:
             yield name, value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    lock = _object(folder / "lock.json")
-    for agent in (lock.get("agents") or {}).values():
-        yield "agent_version", f"{agent.get('name')} {agent.get('agent_version')} {' '.join(agent.get('layers') or ())}"
+    lock = read_object(folder / "lock.json")
+    agents = lock.get("agents")
+    for agent in (one for one in agents.values() if isinstance(one, dict)) if isinstance(agents, dict) else ():
+        layers = " ".join(map(str, agent["layers"])) if isinstance(agent.get("layers"), list) else ""
+        yield "agent_version", f"{agent.get('name')} {agent.get('agent_version')} {layers}"
     for name in ("concurrency", "seed"):
         if lock.get(name) is not None:
             yield name, str(lock[name])
@@ -139,10 +140,3 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
 def _defaults() -> dict[str, Any]:
     """What an older `config.json` does not say was not set."""
     return settings_json(RolloutConfig(task_path=Path()))
-
-
-def _object(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        value = read_json(path)
-        return value if isinstance(value, dict) else {}
-    return {}

@@ -13,7 +13,8 @@ from benchflow_core.contracts.exporters import ExporterSpec, RolloutRecord
 from benchflow_core.errors import ConfigurationError, PluginFailed
 from benchflow_core.plugins import Loaded
 from benchflow_core.plugins.guard import wrong_type
-from benchflow_core.results.files import read_json, read_jsonl, write_bytes
+from benchflow_core.results.checked import read_object, readable_result
+from benchflow_core.results.files import read_jsonl, write_bytes
 from benchflow_core.results.index import find_jobs
 from benchflow_core.results.layout import RolloutDir
 
@@ -85,5 +86,5 @@ def _target(output: Path | None, path: Path, file_name: str) -> Path:
 def stored_rollout(folder: Path) -> RolloutRecord:
     """As exporters get it."""
     files = RolloutDir(folder)
-    config: dict[str, Any] = read_json(files.config) if files.config.is_file() else {}
-    return RolloutRecord(folder, read_json(files.result), config, partial(read_jsonl, files.events))
+    config = read_object(files.config)
+    return RolloutRecord(folder, readable_result(folder), config, partial(read_jsonl, files.events))

@@ -14,8 +14,9 @@ from benchflow_core import __version__
 from benchflow_core.contracts.common import Usage
 from benchflow_core.errors import BenchflowError
 from benchflow_core.evaluation.jobfile import Entry
+from benchflow_core.results import checked
 from benchflow_core.results.clock import now
-from benchflow_core.results.files import read_json, write_json
+from benchflow_core.results.files import write_json
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.result import RolloutResult
 from benchflow_core.task import task_digest
@@ -54,10 +55,9 @@ _KEPT = (
 def read_result(job_dir: Path, name: str) -> dict[str, Any] | None:
     """What a rollout's `result.json` says, or none where there is none to be read."""
     try:
-        found = read_json(job_dir / name / "result.json")
+        return checked.read_result(job_dir / name)
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
 
 
 def row_of(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ from benchflow_core.evaluation.joblock import owner_of
 from benchflow_core.evaluation.live import LIVE
 from benchflow_core.evaluation.metrics import index_cache, job_result
 from benchflow_core.evaluation.summary import arm_of
-from benchflow_core.results.files import read_json, read_jsonl
+from benchflow_core.results.checked import read_object, readable_result
+from benchflow_core.results.files import read_jsonl
 from benchflow_core.results.index import find_jobs
-from benchflow_core.results.jobs import find_folder, stored_jobs
+from benchflow_core.results.jobs import find_folder, planned_items, stored_jobs
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.results.redact import Cleaner, Redactor
 from benchflow_core.rollout.result import outcome_of
@@ -44,7 +44,7 @@ class Reader:
             raise ConfigurationError(f"{folder} is no job.")
         for row in job.rows:
             row["outcome"], row["side"] = outcome_of(row), arm_of(row)
-        plan = _object(folder / "job.json")
+        plan = read_object(folder / "job.json")
         return JobResults(
             path=folder,
             name=job.name,
@@ -53,16 +53,16 @@ class Reader:
             summary=job_result(job).to_json({**job.about}),
             finished=job.finished,
             running=owner_of(folder) is not None,
-            planned=[item for item in plan.get("items") or () if isinstance(item, dict)],
+            planned=planned_items(plan),
             settings=dict(plan["config"]) if isinstance(plan.get("config"), dict) else {},
         )
 
     def rollout(self, folder: Path) -> RolloutRecord:
         files = RolloutDir(folder)
-        return RolloutRecord(folder, _object(files.result), _object(files.config), partial(read_jsonl, files.events))
+        return RolloutRecord(folder, _result(folder), read_object(files.config), partial(read_jsonl, files.events))
 
     def live(self, folder: Path) -> Mapping[str, Any]:
-        return _object(folder / LIVE)
+        return read_object(folder / LIVE)
 
     def compare(self, jobs: Sequence[Path | str], metric: str = "pass") -> list[dict[str, Any]]:
         from benchflow_core.evaluation.compare import compare, load_sides
@@ -105,8 +105,6 @@ def _made(make: Callable[[Any], Panel | None], record: RolloutRecord | JobResult
     return panel
 
 
-def _object(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        value = read_json(path)
-        return value if isinstance(value, dict) else {}
-    return {}
+def _result(folder: Path) -> dict[str, Any]:
+    """Nothing where the rollout has not ended; what is wrong with it where it cannot be read."""
+    return readable_result(folder) if RolloutDir(folder).result.exists() else {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from benchflow_core.errors import BenchflowError
 from benchflow_core.quick import dataclass
+from benchflow_core.results.checked import NotAResult, read_result, unreadable
 from benchflow_core.results.files import write_bytes
 
 __all__ = ["JobFolder", "Row", "find_jobs", "read_rows", "row_of"]
@@ -141,15 +141,11 @@ def read_rows(job: JobFolder, cache: Path | None) -> list[Row]:
 def _read(folder: str) -> Row | None:
     """A file that cannot be read is an unscored rollout that says so; one that is no result of ours is nothing."""
     try:
-        value = json.loads(Path(folder, "result.json").read_bytes())
-    except (OSError, ValueError) as error:
-        return _unreadable(folder, str(error))
-    if not isinstance(value, dict) or "task_name" not in value:
+        return row_of(read_result(Path(folder)))
+    except NotAResult:
         return None
-    try:
-        return row_of(value)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        return _unreadable(folder, f"it is not of the published shape ({error})")
+    except (OSError, ValueError, RecursionError) as error:
+        return row_of(unreadable(Path(folder), str(error) or type(error).__name__))
 
 
 def row_of(result: Mapping[str, Any]) -> Row:
@@ -159,25 +155,11 @@ def row_of(result: Mapping[str, Any]) -> Row:
         info = result.get(f"{key}_info")
         row[f"{key}_info"] = {k: info.get(k) for k in ("kind", "code", "retryable")} if info else None
         row[key] = row[key][:_LONGEST_MESSAGE] if isinstance(row[key], str) else row[key]
-    for name, value in (row["rewards"] or {}).items():
-        if isinstance(value, bool) or not math.isfinite(value):
-            raise ValueError(f"reward {name} is {value}")
     used = result.get("agent_result") or {}
     row["agent_result"] = {key: used.get(key) for key in _USAGE}
     row["roles"] = {name: {k: r.get(k) for k in ("agent", "model")} for name, r in (row["roles"] or {}).items()}
     row["plugins"] = " ".join(sorted(f"{p['kind']}:{p['name']}={p['version']}" for p in result.get("plugins") or ()))
     return row
-
-
-def _unreadable(folder: str, why: str) -> Row:
-    name = Path(folder).name
-    info = {"kind": "infrastructure", "code": "unreadable_result", "retryable": False}
-    row: Row = dict.fromkeys(_KEYS)
-    message = f"result.json cannot be read: {why}"
-    return {**row, "task_name": name.rpartition("__")[0] or name, "rollout_name": name} | {
-        "error": message[:_LONGEST_MESSAGE],
-        "error_info": info,
-    }
 
 
 class _Index:

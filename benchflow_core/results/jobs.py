@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
-from benchflow_core.results.files import read_json
+from benchflow_core.results.checked import read_object, readable_result
 from benchflow_core.results.index import JobFolder, Row, find_jobs, read_rows
 
-__all__ = ["StoredJob", "find_folder", "planned_arms", "rollout_results", "stored_jobs"]
+__all__ = ["StoredJob", "find_folder", "planned_arms", "planned_items", "rollout_results", "stored_jobs"]
 
 _PLAN = "job.json"
+_MOST = 10**15
+"""Of a count in a file that anybody may have written."""
 
 
 @dataclass(frozen=True)
@@ -69,34 +70,41 @@ def stored_jobs(root: Path, cache: Path | None = None) -> Iterator[StoredJob]:
 
 def _stored(folder: JobFolder, cache: Path | None) -> StoredJob:
     path = Path(folder.path)
-    about = _object(path / "summary.json") if folder.has_summary else {}
+    about = _summary(path / "summary.json") if folder.has_summary else {}
     rows = read_rows(folder, cache)
-    plan = _object(path / _PLAN)
-    items = _items(plan)
+    plan = read_object(path / _PLAN)
+    items = planned_items(plan)
     total = about.get("total")
-    known = len(items) if items else total if isinstance(total, int) else 0
+    known = len(items) if items else total if isinstance(total, int) and 0 <= total < _MOST else 0
     planned = max(len(rows) + len(folder.unfinished), known)
     return StoredJob(path, rows, folder.unfinished, about, bool(about), planned, planned_arms(plan))
 
 
 def planned_arms(plan: Mapping[str, Any]) -> dict[str, int]:
     """How many rollouts each arm has in a `job.json`, in the order of the matrix."""
-    counts = Counter(str(item["arm"]) for item in _items(plan) if item.get("arm"))
-    order = [arm for arm in plan.get("arms") or () if arm in counts]
+    counts = Counter(str(item["arm"]) for item in planned_items(plan) if item.get("arm"))
+    arms = plan.get("arms")
+    order = [arm for arm in arms if isinstance(arm, str) and arm in counts] if isinstance(arms, list) else []
     return {arm: counts[arm] for arm in dict.fromkeys([*order, *sorted(counts)])}
 
 
-def _items(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+def planned_items(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rollouts that the job set out to run, as its plan names them."""
     items = plan.get("items")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _object(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        value = read_json(path)
-        return value if isinstance(value, dict) else {}
-    return {}
+def _summary(path: Path) -> dict[str, Any]:
+    """Without what is not of its published type: the rollouts' own files say it anyway."""
+    about = read_object(path)
+    for name in ("elapsed_sec", "total_tokens", "total_cost_usd"):
+        value = about.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float | None) or not -_MOST < (value or 0) < _MOST:
+            del about[name]
+    for name in ("job_name", "agent", "model", "sandbox"):
+        if not isinstance(about.get(name), str | None):
+            del about[name]
+    return about
 
 
 def rollout_results(job_dir: Path) -> list[dict[str, Any]]:
@@ -104,4 +112,4 @@ def rollout_results(job_dir: Path) -> list[dict[str, Any]]:
     if not job_dir.is_dir():
         raise ConfigurationError(f"{job_dir} is not a folder.")
     paths = [Path(folder.path, name) for folder in find_jobs(job_dir) for name in folder.rollouts]
-    return [{**read_json(path / "result.json"), "rollout_dir": str(path)} for path in paths]
+    return [{**readable_result(path), "rollout_dir": str(path)} for path in paths]

@@ -113,13 +113,13 @@ def _rewards(row: Mapping[str, Any]) -> str:
 
 def _show_rollout(ui: Ui, path: Path) -> None:
     from benchflow_core.errors import ConfigurationError
-    from benchflow_core.results.files import read_json
+    from benchflow_core.results.checked import read_result
 
     try:
-        result = read_json(path / "result.json")
-        lines = [*_about_rollout(result), *_where(path)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{path / 'result.json'} is not a result of ours: {error}.") from error
+        result = read_result(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{path / 'result.json'} cannot be read: {error}.") from error
+    lines = [*_about_rollout(result), *_where(path)]
     ui.emit({**result, "rollout_dir": str(path)}, lambda: ui.out("\n".join(lines)))
 
 
@@ -139,7 +139,8 @@ def _about_rollout(result: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {key.replace('_', ' ')}{kind}: {result[key]}{' ' + info['remedy'] if info.get('remedy') else ''}"
     yield f"  image {result.get('image_fidelity')}, verifier isolation {result.get('verifier_isolation')}"
     if result.get("verdict"):
-        yield f"  verdict {result['verdict']['number']} of {result['verdict']['of']} counts; all are in verdicts/"
+        number, of = (result["verdict"].get(key) for key in ("number", "of"))
+        yield f"  verdict {number} of {of} counts; all are in verdicts/"
     if result.get("flags"):
         yield f"  flags: {', '.join(result['flags'])}"
     for notice in result.get("notices") or ():
