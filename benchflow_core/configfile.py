@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["ConfigFile", "load_yaml"]
+__all__ = ["ConfigFile"]
 
 At = tuple[Any, ...]
 """Where a value is: keys and indices from the top."""
@@ -33,6 +34,7 @@ class ConfigFile:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
         data, node = load_yaml(text, str(path))
+        data = {} if node is None else data
         self._note_lines(node, ())
         if not isinstance(data, dict):
             raise ConfigurationError(f"{path}: expected a mapping of settings, found {type(data).__name__}.")
@@ -81,19 +83,3 @@ class ConfigFile:
         for key in value:
             if key not in names:
                 raise self.unknown(key, names, *at)
-
-
-def load_yaml(text: str, where: str) -> tuple[Any, Any]:
-    """The value and its node. Nothing but plain data can come of it."""
-    import yaml
-
-    try:
-        loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        return (loader.construct_document(node) if node is not None else {}), node
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark else ""
-        raise ConfigurationError(f"{where}{place}: {getattr(error, 'problem', None) or error}.") from error
-    except RecursionError:
-        raise ConfigurationError(f"{where}: nested too deeply.") from None

@@ -29,8 +29,9 @@ LAYERS = (
     {"task"},
     {"results"},
     {"plugins"},
+    {"configfile"},
     {"contracts", "hookspecs"},
-    {"errors", "dotenv", "configfile", "lazy", "quick", "__init__"},
+    {"errors", "dotenv", "lazy", "quick", "__init__"},
 )
 """Design §3, top to bottom: a module imports only from its own layer and those below. The kit and the templates' command
 stand on top, and nothing below imports them."""

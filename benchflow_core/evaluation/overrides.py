@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchflow_core.configfile import ConfigFile, load_yaml
+from benchflow_core.configfile import ConfigFile
+from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import UsageError
 
 __all__ = ["apply_options", "apply_overrides"]

@@ -122,4 +122,4 @@ def _number(name: str, value: Any) -> None:
 
 def _refuse(name: str, value: Any, expected: str) -> None:
     shown = type(value).__name__ if isinstance(value, int) and abs(value) >= _LARGEST else repr(value)[:60]
-    raise ValueError(f"'{name}' is {shown}, and not {expected}")
+    raise ValueError(f"it is not of the published shape: '{name}' is {shown}, and not {expected}")

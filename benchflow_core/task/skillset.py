@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
 from benchflow_core.task.sources import fetch_source
@@ -101,14 +102,12 @@ def _read(folder: Path) -> Skill:
 
 def _front_matter(text: str) -> dict[str, str]:
     """What it says of name and description; what is no YAML is read line by line, as agents do."""
-    import yaml
-
     front = _FRONT.match(text)
     if not front:
         return {}
     try:
-        values = yaml.safe_load(front[1])
-    except (yaml.YAMLError, ValueError, RecursionError):
+        values, _ = load_yaml(front[1], "SKILL.md")
+    except ConfigurationError:
         values = {
             key: value.strip("\"' \r") for key, value in re.findall(r"^(\w+):[ \t]*(.+)$", front[1], re.MULTILINE)
         }

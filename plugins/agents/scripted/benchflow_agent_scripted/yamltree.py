@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from benchflow_core.contracts.bounded_yaml import check_yaml
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["Tree", "read_yaml"]
-
-_MAX_NODES = 100_000
-"""Aliases of aliases can blow a short file up without end."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,6 @@ def read_yaml(text: str, source: str) -> Tree:
 
     def plain(loader: Any, node: Any, path: tuple[Any, ...]) -> Any:
         lines.setdefault(path, node.start_mark.line + 1)
-        if len(lines) > _MAX_NODES:
-            raise ConfigurationError(f"{source}: more than {_MAX_NODES} values.")
         if isinstance(node, yaml.SequenceNode):
             return [plain(loader, item, (*path, i)) for i, item in enumerate(node.value)]
         if not isinstance(node, yaml.MappingNode):
@@ -62,6 +58,8 @@ def read_yaml(text: str, source: str) -> Tree:
     try:
         loader = Loader(text)
         node = loader.get_single_node()
+        if node is not None:
+            check_yaml(node, source)
         return Tree(source, plain(loader, node, ()) if node is not None else None, lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

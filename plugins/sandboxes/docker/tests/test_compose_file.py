@@ -165,7 +165,7 @@ TOP = {
     "services: {web: {image: a}}\n": "there is no service 'main'",
     "services: [a]\n": "'services' must be a mapping",
     "- a\n": "expected a mapping with 'services'",
-    "services: {main: {image: [}}\n": "docker-compose.yaml:1:",
+    "services: {main: {image: [}}\n": "docker-compose.yaml, line 1:",
     "servces: {}\n": "Did you mean 'services'?",
     "services: {main: {image: a, secrets: [s]}}\nsecrets: {s: {environment: HOME}}\n": "must be declared with a 'file'",
 }

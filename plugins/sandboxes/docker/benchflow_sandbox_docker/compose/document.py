@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+from benchflow_core.contracts.bounded_yaml import MAX_BYTES, load_yaml
 from benchflow_core.errors import TaskError
 
 __all__ = ["Document"]
 
-_MAX_BYTES = 1024 * 1024
-_MAX_NODES = 20_000
 _VARIABLE = re.compile(
     r"\$(?:(?P<escaped>\$)|(?P<plain>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?:(?P<op>:?[-?+])(?P<word>[^{}]*))?\}|(?P<bad>\{))"
 )
@@ -22,25 +21,11 @@ class Document:
     """What the file says. Nothing in it is trusted: safe-loaded, bounded, and no host variable is ever read."""
 
     def __init__(self, text: str, name: str) -> None:
-        import yaml
-
         self.name = name
         self.text = text
         self.lines: dict[tuple[Any, ...], int] = {}
-        self._nodes = 0
-        if len(text) > _MAX_BYTES:
-            raise TaskError(f"{name} is larger than {_MAX_BYTES // 1024} KiB.")
-        try:
-            loader = yaml.SafeLoader(text)
-            node = loader.get_single_node()
-            self._note(node, ())
-            self.data = loader.construct_document(node) if node is not None else None
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = f":{mark.line + 1}" if mark else ""
-            raise TaskError(f"{name}{line}: {getattr(error, 'problem', None) or error}.") from error
-        except (RecursionError, ValueError, TypeError) as error:
-            raise TaskError(f"{name}: cannot be read as YAML ({type(error).__name__}).") from error
+        self.data, node = load_yaml(text, name, TaskError)
+        self._note(node, ())
         if not isinstance(self.data, dict):
             raise TaskError(f"{name}: expected a mapping with 'services'.")
 
@@ -48,7 +33,7 @@ class Document:
     def read(cls, path: Path) -> Document:
         try:
             with path.open("rb") as file:
-                return cls(file.read(_MAX_BYTES + 1).decode("utf-8"), path.name)
+                return cls(file.read(MAX_BYTES + 1).decode("utf-8"), path.name)
         except (OSError, UnicodeDecodeError) as error:
             raise TaskError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
@@ -62,9 +47,6 @@ class Document:
         return f"{self.name}:{self.lines.get(at, 1)}"
 
     def _note(self, node: Any, at: tuple[Any, ...]) -> None:
-        self._nodes += 1
-        if self._nodes > _MAX_NODES:  # anchors can make a small file endless
-            raise TaskError(f"{self.name}: more than {_MAX_NODES} values, anchors counted where they are used.")
         if node is None:
             return
         self.lines.setdefault(at, node.start_mark.line + 1)
