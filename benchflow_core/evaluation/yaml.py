@@ -19,6 +19,7 @@ from benchflow_core.evaluation.overrides import apply_options, apply_overrides
 from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, choose_tasks
 from benchflow_core.plugins import registry
 from benchflow_core.quick import dataclass
+from benchflow_core.results.layout import refuse_outside
 from benchflow_core.world.choice import StateChoice, read_state
 
 if TYPE_CHECKING:
@@ -189,6 +190,9 @@ def _spec(values: dict[str, Any], file: ConfigFile) -> JobSpec:
         own.ignore_bench_version,
     )
     config = EvaluationConfig(**values)
+    for name, what in ((own.job_name, "job name"), (own.rollout_name, "rollout name")):
+        if name is not None:
+            refuse_outside(name, what)
     return JobSpec(choice, config, Path(own.jobs_dir).expanduser(), own.job_name, own.rollout_name)
 
 

@@ -8,9 +8,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
 
-__all__ = ["RolloutDir", "cache_dir", "job_name", "rollout_name"]
+__all__ = ["RolloutDir", "cache_dir", "job_name", "refuse_outside", "rollout_name"]
 
 
 def cache_dir(env: Mapping[str, str]) -> Path:
@@ -19,6 +20,14 @@ def cache_dir(env: Mapping[str, str]) -> Path:
         return Path(env["BENCHFLOW_CACHE"])
     home = env.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "benchflow"
+
+
+def refuse_outside(name: str, what: str) -> None:
+    """Refuse a name that is not that of one folder: it would be written outside the folder of jobs."""
+    if name in ("", ".", "..") or any(char in name for char in "/\\\0"):
+        raise ConfigurationError(
+            f"{what} '{name}' is not the name of a folder.", remedy="--jobs-dir says where it lies."
+        )
 
 
 def job_name() -> str:

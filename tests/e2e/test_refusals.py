@@ -63,3 +63,10 @@ def test_what_was_passed_over_is_said_with_its_reason(bench, name, examples, tmp
     (result,) = (tmp_path / "jobs/j").glob("*/result.json")
     assert any("passed over" in notice for notice in json.loads(result.read_text())["notices"])
     assert note in bench(*command[:-2], "--dry-run", more=NO_ENGINE, timeout=300).out
+
+
+@pytest.mark.parametrize("job", ["../x", "/tmp/x", "a/b", ".."])
+def test_a_job_name_is_the_name_of_a_folder_below_the_jobs(bench, name, examples, tmp_path, job):
+    command = ("eval", "create", "-t", examples / "hello-file", "-a", name("nop"), "-e", name("local"), "-o", "jobs")
+    done = bench(*command, "--job-name", job, timeout=300)
+    assert done.code == 1 and "is not the name of a folder" in done.err and not (tmp_path / "x").exists()
