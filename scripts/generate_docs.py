@@ -14,6 +14,7 @@ from benchflow_core.cli.schema import published
 from benchflow_core.cli.ui import Ui
 from benchflow_core.evaluation.model import ALIASES
 from benchflow_core.results.files import to_json_text
+from benchflow_core.verify.fresh.powers import load_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -59,8 +60,22 @@ What `bench eval create --config FILE` reads. [Configuring a job](../configuring
 """
 
 
+def powers_page() -> str:
+    """`verification.md` with the table of powers as the data has it."""
+    table = load_table("/root", "/app")
+    rows = ["| row | because | covers |", "|---|---|---|"]
+    rows += [f"| `{row.id}` | {row.why} | {row.covers} |" for row in table.powers]
+    rows += [f"| `program` | {row.why} | file, package |" for row in table.programs]
+    rows += [f"| `{row['id']}` | {row['why']} | name |" for row in table.searches.values()]
+    rows += ["| `link` | it leads to the verifier's files, a device, or where the tests write | file |"]
+    rows += ["| `rights` | it is set-uid, or a folder of programs that others may write to | file |"]
+    rows += ["| `port` | the tests serve this port themselves | nothing |"]
+    before, _, rest = (DOCS / "verification.md").read_text("utf-8").partition("<!-- powers -->\n")
+    return f"{before}<!-- powers -->\n{chr(10).join(rows)}\n<!-- /powers -->{rest.partition('<!-- /powers -->')[2]}"
+
+
 def generated() -> dict[Path, str]:
-    files = {DOCS / "reference" / "cli.md": cli_reference()}
+    files = {DOCS / "reference" / "cli.md": cli_reference(), DOCS / "verification.md": powers_page()}
     for name, schema in published().items():
         files[DOCS / "schemas" / f"{name}.json"] = to_json_text(schema)
     return files

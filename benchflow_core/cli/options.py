@@ -162,6 +162,21 @@ rollout_options = options(
         help="Verifier isolation; without it the strongest possible.",
     ),
     click.option(
+        "--contested",
+        type=click.Choice(["clean", "as-left", "unscored"]),
+        default="clean",
+        show_default=True,
+        help="Which score counts where the reward depends on changes that could steer the tests.",
+    ),
+    click.option(
+        "--no-certificates",
+        "certificates",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Never run a task's reference solution to settle such a score.",
+    ),
+    click.option(
         "--no-verify", "verify", is_flag=True, flag_value=False, default=True, help="Do not verify: nothing is scored."
     ),
     click.option(

@@ -16,6 +16,7 @@ from benchflow_core.evaluation.controlled import Difference, differences
 from benchflow_core.evaluation.metrics import index_cache
 from benchflow_core.evaluation.summary import EvaluationResult, Tally, arm_of
 from benchflow_core.quick import dataclass
+from benchflow_core.results.contested import Choice, counted_rows
 from benchflow_core.results.index import Row
 from benchflow_core.results.jobs import find_folder, stored_jobs
 
@@ -88,9 +89,9 @@ class Comparison:
         )
 
 
-def load_sides(given: Sequence[str], jobs_dir: Path = Path("jobs")) -> list[Side]:
+def load_sides(given: Sequence[str], jobs_dir: Path = Path("jobs"), contested: Choice | None = None) -> list[Side]:
     """Each a job, `JOB:ARM`, or one job whose arms are compared with each other. The first as given is the base."""
-    sides = [side for text in given for side in _load(text, jobs_dir, split=len(given) == 1)]
+    sides = [side for text in given for side in _load(text, jobs_dir, contested, split=len(given) == 1)]
     if len(sides) < 2:
         raise ConfigurationError(
             "there is nothing to compare with.", remedy="Name two jobs, JOB:ARM twice, or one job with several arms."
@@ -101,7 +102,7 @@ def load_sides(given: Sequence[str], jobs_dir: Path = Path("jobs")) -> list[Side
     return sides
 
 
-def _load(text: str, jobs_dir: Path, *, split: bool) -> list[Side]:
+def _load(text: str, jobs_dir: Path, contested: Choice | None, *, split: bool) -> list[Side]:
     wanted = None
     if not (Path(text).is_dir() or (jobs_dir / text).is_dir()) and ":" in text:
         text, _, wanted = text.rpartition(":")
@@ -111,7 +112,7 @@ def _load(text: str, jobs_dir: Path, *, split: bool) -> list[Side]:
     for job in stored_jobs(path, index_cache()):
         planned += job.planned
         by_arm.update(job.arms)
-        for row in job.rows:
+        for row in counted_rows(job.rows, contested):
             arms.setdefault(arm_of(row), []).append(row)
     order = [arm for arm in [*by_arm, *sorted(arms.keys() - by_arm.keys())] if arm in arms]
     if not arms:

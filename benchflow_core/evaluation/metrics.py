@@ -11,6 +11,7 @@ from typing import Any
 from benchflow_core.evaluation.statistics import bootstrap_interval
 from benchflow_core.evaluation.summary import EvaluationResult, Tally, team_of
 from benchflow_core.quick import dataclass
+from benchflow_core.results.contested import Choice, counted_rows
 from benchflow_core.results.index import Row
 from benchflow_core.results.jobs import StoredJob, stored_jobs
 
@@ -37,6 +38,7 @@ def collect_metrics(
     model: str = "",
     *,
     arm: str = "",
+    contested: Choice | None = None,
     bootstrap: int = 0,
     seed: int = 0,
 ) -> BenchmarkMetrics:
@@ -53,7 +55,7 @@ def collect_metrics(
         jobs.append(job.name)
         planned += len(rows) if any(wanted.values()) else job.planned
         arms.update({} if any(wanted.values()) else job.arms)
-        for row in rows:
+        for row in counted_rows(rows, contested):
             seconds += _seconds(row)
             tally.add(row)
     result = tally.result(planned, seconds, root, arms)

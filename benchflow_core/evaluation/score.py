@@ -11,6 +11,7 @@ from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.evaluation import verdicts
 from benchflow_core.evaluation.verdicts import Rescored
+from benchflow_core.results.contested import Choice
 from benchflow_core.results.files import read_json
 from benchflow_core.results.index import find_jobs
 from benchflow_core.results.layout import RolloutDir
@@ -20,6 +21,7 @@ from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import plan_verification
 from benchflow_core.rollout.rollout import Rollout
 from benchflow_core.rollout.state import Captured, State, claim, held, read_state
+from benchflow_core.rollout.verification import join_steps
 from benchflow_core.world.handover import read_handover
 
 __all__ = ["score_again"]
@@ -29,6 +31,8 @@ async def score_again(
     path: Path,
     *,
     isolation: str | None = None,
+    contested: Choice | None = None,
+    certificates: bool = True,
     allow_drift: bool = False,
     concurrency: int = 4,
     env: Mapping[str, str] | None = None,
@@ -39,18 +43,19 @@ async def score_again(
     if not rollouts:
         raise ConfigurationError(f"{path} has no finished rollout.")
     room = asyncio.Semaphore(concurrency)
+    asked = {"isolation": isolation, "contested": contested, "certificates": certificates}
     async with Host(env=env, concurrency=concurrency) as host:
 
         async def one(rollout: Path) -> Rescored:
             async with room:
-                found = await _try(rollout, host, isolation, allow_drift)
+                found = await _try(rollout, host, asked, allow_drift)
             tell(found)
             return found
 
         return await asyncio.gather(*map(one, rollouts))
 
 
-async def _try(folder: Path, host: Host, isolation: str | None, allow_drift: bool) -> Rescored:
+async def _try(folder: Path, host: Host, asked: Mapping[str, Any], allow_drift: bool) -> Rescored:
     before: dict[str, Any] = {}
     try:
         before = read_json(RolloutDir(folder).result)
@@ -59,7 +64,7 @@ async def _try(folder: Path, host: Host, isolation: str | None, allow_drift: boo
             raise ConfigurationError("no state was kept of it.", remedy="Run jobs with --keep-state failed or all.")
         claim(state, folder, host.cache)
         again = _Again(folder, before, state, host)
-        result = await again.run(isolation, allow_drift)
+        result = await again.run(asked, allow_drift)
     except (BenchflowError, OSError, ValueError) as error:
         return Rescored(folder, before.get("rewards"), before.get("rewards"), str(error), verdicts.number_of(before))
     number, now = verdicts.number_of(result), result["rewards"]
@@ -74,8 +79,8 @@ class _Again:
         self.folder, self.before, self.state, self.host = folder, before, state, host
         self.number = verdicts.next_number(folder)
 
-    async def run(self, isolation: str | None, allow_drift: bool) -> dict[str, Any]:
-        config = self._config(isolation)
+    async def run(self, given: Mapping[str, Any], allow_drift: bool) -> dict[str, Any]:
+        config = self._config(given)
         plan = plan_verification(config, self.host.plugins, self.host.env)
         if plan.digest != self.before.get("task_digest") and not allow_drift:
             raise ConfigurationError(
@@ -93,9 +98,10 @@ class _Again:
             rollout.record.finish()
         if plan.task.steps and any(rewards is not None for rewards in reached):
             rollout.result.rewards = plan.task.dialect.combine(reached)
+            join_steps(rollout.result, plan.task.dialect.combine)
         return self._write(rollout, plan.digest)
 
-    def _config(self, isolation: str | None) -> RolloutConfig:
+    def _config(self, given: Mapping[str, Any]) -> RolloutConfig:
         """What verification needs of how the rollout was run; its files go below `verdicts/`."""
         try:
             asked: dict[str, Any] = read_json(RolloutDir(self.folder).config)
@@ -108,7 +114,9 @@ class _Again:
                 model=asked["model"],
                 sandbox=self.state.sandbox,
                 sandbox_options=self.state.options,
-                isolation=isolation or asked.get("isolation"),
+                isolation=given["isolation"] or asked.get("isolation"),
+                contested=given["contested"] or asked.get("contested", "clean"),
+                certificates=given["certificates"] and asked.get("certificates", True),
                 allow_env=asked.get("allow_env", ()),
                 allow_substitute=True,
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchflow_core.evaluation import statistics as st
 from benchflow_core.quick import dataclass
+from benchflow_core.results.contested import CHOICES, contested_scores, counted
 from benchflow_core.rollout.result import outcome_of
 
 __all__ = ["SUMMARY_VERSION", "EvaluationResult", "Tally", "arm_of", "summarize", "team_of"]
@@ -48,6 +49,10 @@ class EvaluationResult:
     """Why rollouts have no score, by type of error; `not-run` for those that left no result."""
     fidelity: dict[str, int] = field(default_factory=dict)
     isolation: dict[str, int] = field(default_factory=dict)
+    contested: int = 0
+    """Rollouts whose readings differ, unsettled by evidence or a person."""
+    contested_scores: dict[str, float | None] = field(default_factory=dict)
+    """The score under each choice about them."""
     strata: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Where image fidelity or isolation differ: the score of each kind for itself."""
     usage: dict[str, float] = field(default_factory=dict)
@@ -205,6 +210,8 @@ class EvaluationResult:
             "error_categories": self.error_categories,
             "image_fidelity": self.fidelity,
             "verifier_isolation": self.isolation,
+            "contested": self.contested,
+            "contested_scores": self.contested_scores,
             "strata": {} if self.arms else self.strata,
             **({"arms": {name: arm.to_json({}) for name, arm in self.arms.items()}} if self.arms else {}),
             "elapsed_sec": round(self.elapsed_sec, 3),
@@ -259,6 +266,8 @@ class _Arm:
         self.unscored: Counter[str] = Counter()
         self.usage: Counter[str] = Counter()
         self.strata: Counter[tuple[str, str, str]] = Counter()
+        self.contested: Counter[tuple[str, str]] = Counter()
+        """By choice, how many of the contested ones would pass and be scored; `counted` is how they count here."""
         self.tasks: dict[str, Task] = {}
 
     def add(self, result: Mapping[str, Any], outcome: str) -> None:
@@ -274,10 +283,24 @@ class _Arm:
             task.rewards.append(float(reward))
             task.passes.append(float(outcome == "passed"))
             self.strata[str(result.get("image_fidelity")), str(result.get("verifier_isolation")), outcome] += 1
+        self._add_contested(result, outcome)
         for info in (result.get("error_info"), result.get("verifier_error_info")):
             if info:
                 self.errors[f"{info['kind']}:{info['code']}"] += 1
         self._add_usage(result)
+
+    def _add_contested(self, result: Mapping[str, Any], outcome: str) -> None:
+        scores = contested_scores(result)
+        if scores is None or scores["settled"]:
+            return
+        outcomes: dict[str, str] = {
+            "counted": outcome,
+            **{choice: outcome_of(counted(result, choice)) for choice in CHOICES},
+        }
+        for choice, found in outcomes.items():
+            self.contested[choice, "passed"] += found == "passed"
+            self.contested[choice, "scored"] += found in ("passed", "failed")
+            self.contested[choice, "all"] += 1
 
     def _add_usage(self, result: Mapping[str, Any]) -> None:
         """Sums, and how many rollouts they are known for: what nobody reported is not zero."""
@@ -296,7 +319,7 @@ class _Arm:
                     usage[f"{name}_known"] += 1
 
     def join(self, other: _Arm) -> None:
-        for name in ("counts", "errors", "unscored", "usage", "strata"):
+        for name in ("counts", "errors", "unscored", "usage", "strata", "contested"):
             getattr(self, name).update(getattr(other, name))
         for key, task in other.tasks.items():
             own = self.tasks.setdefault(key, Task(task.name))
@@ -317,7 +340,18 @@ class _Arm:
         if "total_skill_invocations" in result.usage:
             result.usage["avg_skill_invocations"] = result.usage["total_skill_invocations"] / max(seen, 1)
         self._split(result)
+        self._choices(result)
         return result
+
+    def _choices(self, result: EvaluationResult) -> None:
+        """The score under each choice about contested rollouts."""
+        result.contested = self.contested["counted", "all"]
+        for choice in CHOICES if result.contested else ():
+            passed, scored = (
+                have - self.contested["counted", what] + self.contested[choice, what]
+                for have, what in ((result.passed, "passed"), (result.scored, "scored"))
+            )
+            result.contested_scores[choice] = passed / scored if scored else None
 
     def _split(self, result: EvaluationResult) -> None:
         """Count image fidelity and isolation, and where they are mixed, score each kind for itself."""

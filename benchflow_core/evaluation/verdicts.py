@@ -30,6 +30,7 @@ _OF_A_VERDICT: Final = [
     "verifier_error_category",
     "verifier_error_info",
     "verifier_isolation",
+    "verification",
     "findings",
     "tests",
     "step_results",

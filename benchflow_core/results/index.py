@@ -19,6 +19,7 @@ from typing import Any, Final
 from benchflow_core.errors import BenchflowError
 from benchflow_core.quick import dataclass
 from benchflow_core.results.checked import NotAResult, read_result, unreadable
+from benchflow_core.results.contested import contested_scores
 from benchflow_core.results.files import write_bytes
 
 __all__ = ["JobFolder", "Row", "find_jobs", "read_rows", "row_of"]
@@ -26,7 +27,7 @@ __all__ = ["JobFolder", "Row", "find_jobs", "read_rows", "row_of"]
 Row = dict[str, Any]
 """The fields of `result.json` that lists and statistics need, under the same names."""
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _KEYS: Final = [
     "task_name",
     "rollout_name",
@@ -42,6 +43,7 @@ _KEYS: Final = [
     "sandbox",
     "image_fidelity",
     "verifier_isolation",
+    "contested",
     "n_tool_calls",
     "n_skill_invocations",
     "n_prompts",
@@ -150,6 +152,7 @@ def _read(folder: str) -> Row | None:
 
 def row_of(result: Mapping[str, Any]) -> Row:
     row: Row = {key: result.get(key) for key in _KEYS}
+    row["contested"] = contested_scores({"verification": None, **result})
     row["rollout_name"] = row["rollout_name"] or row["task_name"]
     for key in ("error", "verifier_error"):
         info = result.get(f"{key}_info")

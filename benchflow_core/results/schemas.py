@@ -92,6 +92,8 @@ class Result(Shape):
     verifier_error_info: ErrorInfo | None
     verifier_isolation: Literal["fresh", "shared", "separate"] | None
     verdict: dict[str, Any] | None = Field(None, description="which of `verdicts/` counts; absent: there is only one")
+    verification: dict[str, Any] | None = Field(None, description="readings, contested, culprits, certificate")
+    settlement: dict[str, Any] | None = Field(None, description="a person's judgement on a contested score")
     findings: list[dict[str, Any]]
     flags: list[str]
     tests: list[dict[str, Any]]
@@ -135,6 +137,8 @@ class Config(Shape):
     client_methods: Literal["none", "files", "terminal", "all"] = "none"
     auth: Literal["gateway", "native"] = "gateway"
     isolation: str | None
+    contested: Literal["clean", "as-left", "unscored"] = "clean"
+    certificates: bool = True
     verify: bool
     allow_substitute: bool
     allow_env: list[str]
@@ -271,6 +275,8 @@ class Summary(BaseModel):
     error_categories: dict[str, int]
     image_fidelity: dict[str, int]
     verifier_isolation: dict[str, int]
+    contested: int = Field(0, description="rollouts whose readings differ and that no evidence settles")
+    contested_scores: dict[str, float | None] = Field({}, description="`score_ratio` under each choice")
     learner: dict[str, Any] | None = Field(None, description="of a sequential-shared job: generations, head, best")
     elapsed_sec: float
 

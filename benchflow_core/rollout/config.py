@@ -49,6 +49,10 @@ class RolloutSettings:
     """`native`: the agent's login on this host goes into the box and no gateway is used; marked in the result."""
     isolation: str | None = None
     """Verifier isolation; none: the strongest that sandbox and task allow."""
+    contested: Literal["clean", "as-left", "unscored"] = "clean"
+    """Which score counts where the readings of a state differ and no evidence settles it."""
+    certificates: bool = True
+    """May the task's reference solution be run to settle such a score?"""
     verify: bool = True
     driver: str | None = None
     driver_params: Mapping[str, Any] = field(default_factory=dict)

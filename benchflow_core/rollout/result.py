@@ -50,6 +50,8 @@ class RolloutResult:
     timing: dict[str, float] = field(default_factory=dict)
     isolation: str | None = None
     findings: list[dict[str, Any]] = field(default_factory=list)
+    verification: dict[str, Any] = field(default_factory=dict)
+    """How the isolation policy came to the score: readings, whether they differ, and on which changes it depends."""
     notices: list[str] = field(default_factory=list)
     tests: list[dict[str, Any]] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
@@ -162,6 +164,7 @@ class RolloutResult:
             "verifier_error_category": (self.verifier_error_info or {}).get("code"),
             "verifier_error_info": self.verifier_error_info,
             "verifier_isolation": self.isolation,
+            "verification": self.verification or None,
             "findings": self.findings,
             "flags": self.flags,
             "tests": self.tests,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
-from benchflow_core.contracts.sandboxes import AccessView, ImageRef, Sandbox, SandboxProvider, Snapshot
+from benchflow_core.contracts.sandboxes import AccessView, Change, ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
 from benchflow_core.drive.scenes import Role
 from benchflow_core.drive.users import Patience
@@ -100,6 +100,9 @@ class Rollout:
         self.worlds = RolloutWorld(self)
         self.events_before: Path | None = None
         """Of the rollout that is verified again, where this one is not the one that ran."""
+        self.is_reference = False
+        """It plays the task's solution for a certificate: verified as left, its changes kept."""
+        self.changes: list[Change] = []
         self.loads: dict[str, str] = {}
         """By role, the session of an earlier rollout that its agent is asked to go on with."""
         self.load_mark = self.host.watch.mark()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.contracts.tasks import Rewards, Step
 from benchflow_core.errors import BenchflowError, ErrorKind, TaskError
 from benchflow_core.rollout import boxes, collect, prepare, skills
+from benchflow_core.rollout.verification import join_steps
 from benchflow_core.task import meets_minimum
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ async def run_steps(rollout: Rollout) -> None:
     rollout.step = None
     if rollout.config.verify and any(r is not None for r in reached):
         rollout.result.rewards = rollout.plan.task.dialect.combine(reached)
+        join_steps(rollout.result, rollout.plan.task.dialect.combine)
 
 
 async def _one(rollout: Rollout, step: Step) -> Rewards | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,15 +12,18 @@ from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import ErrorKind, InfrastructureError
 from benchflow_core.results.certified import is_certified
+from benchflow_core.results.contested import contested_scores, scores_of_steps
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.credit import disk_full
+from benchflow_core.rollout.reference import reference_of
 from benchflow_core.rollout.state import held
 from benchflow_core.verify import Verdict, VerifyRequest, policies, soft_verify, verify
 
 if TYPE_CHECKING:
+    from benchflow_core.rollout.result import RolloutResult
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["run_soft_verify", "run_verify", "verify_request"]
+__all__ = ["join_steps", "run_soft_verify", "run_verify", "verify_request"]
 
 _NOT_CAPTURED: Final = "state-not-captured"
 _WITHIN_REACH: Final = "between turns the tests ran in the agent's own box: what it left running there could read them"
@@ -45,6 +50,8 @@ def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
         model=rollout.model,
         workdir=rollout.workdir,
         trajectory=rollout.events_before or rollout.record.dir.events,
+        reference=partial(reference_of, rollout) if rollout.config.certificates else None,
+        reference_run=rollout.is_reference,
     )
 
 
@@ -70,11 +77,12 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
         raise
     if (full := disk_full(rollout)) is not None:
         raise full
-    rollout.host.redactor.tree(target)
+    for folder in (target, *target.parent.glob(f"{target.name}-*")):
+        rollout.host.redactor.tree(folder)
     if verdict.error is not None and not rollout.plan.task.path.is_dir():
         raise prepare.disappeared(rollout)
     _note(rollout, verdict)
-    rewards = verdict.rewards
+    rewards = _counted(rollout, verdict)
     if verdict.error is not None:
         rollout.record.event("error", verdict.error.to_json())
         rollout.result.verifier_error = rollout.host.redactor.text(verdict.error.message)
@@ -95,10 +103,42 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
 def _note(rollout: Rollout, verdict: Verdict) -> None:
     result = rollout.result
     result.isolation = verdict.isolation
+    rollout.changes += verdict.changes
+    verification = rollout.host.redactor.value(dict(verdict.verification))
+    if rollout.step is None:
+        result.verification = verification
+    else:
+        result.verification.setdefault("steps", {})[rollout.step.name] = verification
     result.findings += [_as_json(f) for f in verdict.findings]
     result.tests += [_as_json(t) for t in verdict.tests]
     for notice in verdict.notices:
         rollout.notice(notice)
+
+
+def _counted(rollout: Rollout, verdict: Verdict) -> Rewards | None:
+    """The rewards under the job's choice about contested scores."""
+    choice = rollout.config.contested
+    scores = contested_scores({"verification": verdict.verification})
+    if scores is None:
+        return verdict.rewards
+    by = ", ".join(culprit["path"] for culprit in verdict.verification["culprits"][:3]) or "the agent's changes"
+    rollout.notice(f"contested: as left it earns {_text(scores['as-left'])}, clean {_text(scores['clean'])}; by {by}")
+    if choice == "unscored":
+        rollout.result.verifier_error = "the score is contested, and was left out"
+        rollout.result.verifier_error_info = {"kind": "verifier", "code": "contested", "retryable": False}
+    return None if choice == "unscored" else scores[choice]
+
+
+def _text(rewards: Rewards | None) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in (rewards or {}).items()) or "no reward"
+
+
+def join_steps(result: RolloutResult, combine: Callable[[Sequence[Rewards | None]], Rewards]) -> None:
+    """A task with steps is contested where one of them is, and its scores are combined as its rewards are."""
+    steps = result.verification.get("steps")
+    if steps:
+        rewards = {row["name"]: row["rewards"] for row in result.step_results}
+        result.verification = scores_of_steps(steps, combine, rewards)
 
 
 def _as_json(value: Any) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from dataclasses import field
 from typing import Protocol
 
 from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, StartRequest
+from benchflow_core.contracts.tasks import VerifierSettings
 from benchflow_core.errors import PluginFailed
 from benchflow_core.quick import dataclass
 from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.ready import make_ready
+from benchflow_core.verify.ready import DEFAULT_PATH, make_ready
 from benchflow_core.verify.request import VerifyRequest
 
-__all__ = ["Boxes", "NoBox", "Ready", "SharedBox", "end_box", "pinned_env", "verifier_home"]
+__all__ = ["DEFAULT_PATH", "Boxes", "NoBox", "Ready", "SharedBox", "end_box", "pinned_env", "verifier_home"]
 
 _ROOT = (None, "root", "0", "0:0", "root:root")
 
@@ -29,10 +30,6 @@ class Ready:
     kill: bool = True
     """Kill everything in it before the reward is read."""
     findings: list[Finding] = field(default_factory=list)
-    before: frozenset[int] | None = None
-    """What ran there before the verifier, where it is to be seen what outlives it."""
-    seen: str | None = None
-    """The folder in the box where the guard writes what it saw."""
 
 
 async def end_box(request: VerifyRequest, box: Sandbox) -> None:
@@ -93,8 +90,7 @@ class SharedBox:
     async def box(self) -> AsyncIterator[Ready]:
         request, settings = self.request, self.request.settings
         box, own = request.sandbox, settings.network
-        orders = [f"remove {settings.tests_target}"] if settings.tests else []
-        await make_ready(box, (settings.logs_target,), request.workdir, orders, settings.service)
+        await make_ready(box, (settings.logs_target,), request.workdir, _tests(settings), settings.service)
         changed = own is not None and own != request.start.network
         if own is not None and changed:
             await box.set_network(own)
@@ -108,15 +104,19 @@ class SharedBox:
     async def close(self) -> None:
         """The tests do not stay where an agent could read them in a later turn or step, nor what they said of it."""
         settings, soft = self.request.settings, self.request.soft
-        orders = [f"remove {settings.tests_target}"] if settings.tests else []
-        if orders or soft:
+        if settings.tests or soft:
             said = (settings.logs_target,) if soft else ()
-            await make_ready(self.request.sandbox, said, "/", orders, settings.service)
+            await make_ready(self.request.sandbox, said, "/", _tests(settings), settings.service)
 
     def _is_last(self) -> bool:
         """A later step of the task may need what runs now."""
         step, steps = self.request.step, self.request.task.steps
         return step is None or step is steps[-1]
+
+
+def _tests(settings: VerifierSettings) -> str:
+    """Where the host's tests go; nothing where the image brings them."""
+    return settings.tests_target if settings.tests else ""
 
 
 class NoBox:

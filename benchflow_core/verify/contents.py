@@ -8,7 +8,7 @@ from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.sandboxes import DownloadLimits, Sandbox
 from benchflow_core.errors import InfrastructureError, SandboxLost
 
-__all__ = ["put_text", "read_bytes", "read_text"]
+__all__ = ["read_bytes", "read_text"]
 
 _LIMIT: Final = 1024 * 1024
 
@@ -29,10 +29,3 @@ async def read_bytes(box: Sandbox, path: str, limit: int = _LIMIT) -> bytes | No
 async def read_text(box: Sandbox, path: str) -> str | None:
     data = await read_bytes(box, path)
     return None if data is None else data.decode("utf-8", "replace")
-
-
-async def put_text(box: Sandbox, path: str, text: str) -> None:
-    with private_folder() as folder:
-        source = folder / "file"
-        source.write_text(text, encoding="utf-8", errors="replace")
-        await box.upload(source, path, mode=0o644)

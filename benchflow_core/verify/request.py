@@ -5,20 +5,57 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, StartRequest
+from benchflow_core.contracts.sandboxes import Change, ImageRef, Sandbox, SandboxProvider, StartRequest
 from benchflow_core.contracts.tasks import Rewards, Step, Task, VerifierSettings
 from benchflow_core.contracts.verifiers import TestOutcome, VerifierSpec
-from benchflow_core.errors import VerifierError
+from benchflow_core.errors import InfrastructureError, VerifierError
 from benchflow_core.quick import dataclass
+from benchflow_core.verify.findings import Finding
 from benchflow_core.world.handover import Handover
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from benchflow_core.contracts.gateways import ModelEndpoint
     from benchflow_core.plugins import Loaded
+    from benchflow_core.verify.boxes import Ready
 
-__all__ = ["Verdict", "VerifyRequest"]
+__all__ = ["OpenBox", "Reading", "ReferenceRun", "RunVerifier", "Verdict", "VerifyRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRun:
+    """What the task's reference solution changes in its box, and what it earns as left."""
+
+    changes: tuple[Change, ...]
+    rewards: Rewards | None
+    digest: str
+    """Of the stored changes."""
+    error: str | None = None
+    """Why there is nothing to compare with."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"digest": self.digest, "rewards": self.rewards, "error": self.error}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One run of the verifier on a captured state, with its repetitions."""
+
+    rewards: Rewards | None = None
+    tests: tuple[TestOutcome, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    error: VerifierError | InfrastructureError | None = None
+    """Set when there are no rewards."""
+    seconds: float = 0.0
+
+
+OpenBox: TypeAlias = "Callable[[], AbstractAsyncContextManager[Ready]]"
+RunVerifier = Callable[[OpenBox, Path, int], Awaitable[Reading]]
+"""Run the verifier plugin in such a box, its output in that folder, at most so many times until it gives a reward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +87,10 @@ class VerifyRequest:
     """What the verifier is told of the world the agent acted in."""
     soft: bool = False
     """The agent goes on afterwards."""
+    reference: Callable[[], Awaitable[ReferenceRun | None]] | None = None
+    """Asked for what the reference solution changes, where readings differ; `None` as answer: there is no solution."""
+    reference_run: bool = False
+    """It is the reference solution that ran: one reading, and its changes are in the verdict."""
 
     @property
     def spec(self) -> VerifierSpec:
@@ -76,3 +117,7 @@ class Verdict:
     error: VerifierError | None = None
     """Set when there are no rewards."""
     seconds: float = 0.0
+    verification: Mapping[str, Any] = field(default_factory=dict)
+    """How the policy came to the score: its readings, whether they differ, and on which changes that depends."""
+    changes: tuple[Change, ...] = ()
+    """Of a reference run: what differs from the image."""

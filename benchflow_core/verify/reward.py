@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import shutil
 import stat
@@ -11,19 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from benchflow_core.contracts.sandboxes import DownloadLimits, Sandbox
-from benchflow_core.contracts.tasks import RewardDialect, RewardFiles
-from benchflow_core.errors import BenchflowError, TransferRefused
+from benchflow_core.contracts.tasks import RewardFiles
+from benchflow_core.errors import TransferRefused
 from benchflow_core.quick import dataclass
-from benchflow_core.verify.ground import DEFAULT_PATH
 
-__all__ = ["Output", "agree", "read_rewards"]
+__all__ = ["Output", "read_rewards"]
 
 REWARD_BYTES: Final = 1024 * 1024
 _LOGS: Final = DownloadLimits(max_bytes=256 * 1024 * 1024, max_entries=20_000, max_depth=32)
-_OWN: Final = """
-mine=$(id -u "$1") || exit 1
-cd "$2" && shift 2 && for name do [ "$(stat -c %u "$name")" != "$mine" ] || printf '%s\\n' "$name"; done
-"""
 _ONE: Final = DownloadLimits(max_bytes=REWARD_BYTES, max_entries=1, max_depth=1)
 
 
@@ -67,14 +61,6 @@ class Output:
         _lay_over(incoming, target)
         return {name: why for name, why in found.items() if why}
 
-    async def written_by_others(self, names: Sequence[str], user: str | None) -> list[str]:
-        """Of several rewards, those that the verifier's own user did not write; none where that cannot be told."""
-        argv = ("/bin/sh", "-c", _OWN, "sh", (user or "root").partition(":")[0], self.folder, *names)
-        env = {"PATH": DEFAULT_PATH}
-        done = await self.box.exec(argv, env=env, user="root", cwd="/", timeout=60, service=self.service)
-        own = done.stdout.decode("utf-8", "replace").splitlines()
-        return [name for name in names if name not in own] if done.exit_code == 0 else []
-
     async def _is_folder(self) -> bool:
         """A file below a link would be read through the link."""
         argv = ("/bin/sh", "-c", '[ -d "$1" ] && [ ! -h "$1" ]', "sh", self.folder)
@@ -93,15 +79,6 @@ class Output:
             if not keep:
                 _remove(target)
         return "" if keep and target.is_file() else "not a regular file"
-
-
-def agree(dialect: RewardDialect, folder: Path, names: Sequence[str], exit_code: int) -> bool:
-    """Do these files say the same, each taken alone? One may be a program's under test, the other laid over by it."""
-    said = []
-    for name in names:
-        with contextlib.suppress(BenchflowError):
-            said.append(dialect.parse(read_rewards(folder, [name], exit_code, {})).get("reward"))
-    return len(said) == len(names) and len(set(said)) == 1
 
 
 def read_rewards(folder: Path, wants: Sequence[str], exit_code: int, reasons: Mapping[str, str]) -> RewardFiles:

@@ -7,14 +7,13 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.common import private_folder
 from benchflow_core.contracts.drivers import SoftVerdict
-from benchflow_core.contracts.sandboxes import DownloadLimits
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
 from benchflow_core.errors import (
@@ -27,37 +26,26 @@ from benchflow_core.errors import (
     VerifierTimeout,
 )
 from benchflow_core.verify.boxes import Boxes, NoBox, Ready, SharedBox
-from benchflow_core.verify.capture import author_text
-from benchflow_core.verify.findings import Action, Finding, as_json
-from benchflow_core.verify.fresh import FreshBox
+from benchflow_core.verify.findings import Finding, as_json
+from benchflow_core.verify.fresh import verify_fresh
 from benchflow_core.verify.policy import choose
-from benchflow_core.verify.request import Verdict, VerifyRequest
-from benchflow_core.verify.reward import Output, agree, read_rewards
+from benchflow_core.verify.request import OpenBox, Reading, RunVerifier, Verdict, VerifyRequest
+from benchflow_core.verify.reward import Output, read_rewards
 from benchflow_core.verify.separate import SeparateBox
 from benchflow_core.verify.sound import sound
 from benchflow_core.world.handover import INSIDE, VARIABLE
 
 __all__ = ["soft_verify", "verify"]
 
-_POLICIES: Final[dict[str, Callable[[VerifyRequest], Boxes]]] = {
-    "fresh": FreshBox,
-    "shared": SharedBox,
-    "separate": SeparateBox,
-}
+Policy = Callable[[VerifyRequest, RunVerifier], Awaitable[Verdict]]
 _GRACE: Final = 120.0
 """Seconds beyond the verifier's own limit for what we do around it."""
 _SOFT_OUTPUT: Final = 16_384
-_SEEN: Final = DownloadLimits(max_bytes=4 * 1024 * 1024, max_entries=5000, max_depth=1)
-_GUARD_SAYS: Final[dict[str, tuple[str, Action, str]]] = {
-    "ran": ("agent-code-in-verifier", "noted", "the verifier ran it in its own process, where nothing is safe from it"),
-    "module": ("shadowing-module", "disarmed", "the verifier's interpreter went on without it, or with its own"),
-    "config": ("test-runner-config", "disarmed", "it did not configure the verifier's own tests"),
-}
 
 
 async def verify(request: VerifyRequest) -> Verdict:
     """The verdict. Infrastructure failures are raised; a verifier's own failure is in the verdict."""
-    return await _verify(request, attempts=2)
+    return await _verify(request)
 
 
 async def soft_verify(request: VerifyRequest) -> SoftVerdict:
@@ -65,7 +53,7 @@ async def soft_verify(request: VerifyRequest) -> SoftVerdict:
 
     A weaker policy that was asked for is for the score.
     """
-    verdict = await _verify(replace(request, soft=True, policy=None), attempts=1)
+    verdict = await _verify(replace(request, soft=True, policy=None))
     log = request.output_dir / "test-stdout.txt"
     output = log.read_bytes()[-_SOFT_OUTPUT:].decode("utf-8", "replace") if log.is_file() else ""
     return SoftVerdict(
@@ -76,67 +64,87 @@ async def soft_verify(request: VerifyRequest) -> SoftVerdict:
     )
 
 
-async def _verify(request: VerifyRequest, *, attempts: int) -> Verdict:
+async def _verify(request: VerifyRequest) -> Verdict:
     began = time.monotonic()
     policy, notices = choose(request.task, request.settings, request.capabilities, request.policy)
     request.emit("verifier_isolation", {"policy": policy})
-    boxes = _POLICIES[policy](request) if request.spec.needs_box else NoBox(request)
+    by = _POLICIES[policy] if request.spec.needs_box else _in_boxes(NoBox)
     try:
-        try:
-            await boxes.open()
-        except TransferRefused as error:  # what an agent left is no fault of the infrastructure
-            if request.soft:
-                return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
-            await boxes.close()
-            policy, boxes = "shared", SharedBox(request)
-            boxes.findings.append(Finding("state-not-captured", "/", "noted", error.message))
-            request.emit("verifier_isolation", {"policy": policy, "because": error.message})
-        try:
-            verdict = await _attempts(request, boxes, attempts if boxes.repeatable else 1)
-        except VerifierError as error:  # no box could be made ready for it
-            verdict = Verdict(None, "", error=error)
-        findings = [*boxes.findings, *await _live_state(request, policy, verdict.rewards)]
-    finally:
-        with contextlib.suppress(VerifierError):  # a box without a shell cannot be tidied either
-            await boxes.close()
+        verdict = await by(request, partial(_read, request))
+    except TransferRefused as error:  # what an agent left is no fault of the infrastructure
+        if request.soft or policy == "shared":
+            return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
+        policy = "shared"
+        request.emit("verifier_isolation", {"policy": policy, "because": error.message})
+        verdict = await _POLICIES[policy](request, partial(_read, request))
+        said = as_json([Finding("state-not-captured", "/", "noted", error.message)])
+        verdict = replace(verdict, findings=(*said, *verdict.findings))
     return replace(
         verdict,
         isolation=policy,
-        findings=(*as_json(_still_there(findings, verdict)), *verdict.findings),
+        findings=(*verdict.findings, *as_json(await _live_state(request, policy, verdict.rewards))),
+        verification={"policy": policy, **verdict.verification},
         notices=tuple(notices),
         seconds=time.monotonic() - began,
     )
 
 
-def _still_there(findings: Sequence[Finding], verdict: Verdict) -> list[Finding]:
-    """What was only noted may have been set aside in the box."""
-    aside = {row["path"] for row in verdict.findings if row["action"] == "set-aside"}
-    return [f for f in findings if f.action != "noted" or f.path not in aside]
+def _in_boxes(kind: Callable[[VerifyRequest], Boxes]) -> Policy:
+    """A policy of one reading."""
+
+    async def verify_once(request: VerifyRequest, run: RunVerifier) -> Verdict:
+        boxes = kind(request)
+        try:
+            await boxes.open()
+            found = await run(boxes.box, request.output_dir, 2 if boxes.repeatable and not request.soft else 1)
+        finally:
+            with contextlib.suppress(VerifierError):  # a box without a shell cannot be tidied either
+                await boxes.close()
+        if isinstance(found.error, InfrastructureError):
+            raise found.error
+        return Verdict(
+            found.rewards,
+            "",
+            tests=found.tests,
+            details=found.details,
+            findings=as_json([*boxes.findings, *found.findings]),
+            error=found.error,
+        )
+
+    return verify_once
 
 
-async def _attempts(request: VerifyRequest, boxes: Boxes, attempts: int) -> Verdict:
-    """The first that ends with a reward; a failed one is repeated on the same state, and its output is kept."""
-    failures: list[dict[str, Any]] = []
+_POLICIES: Final[dict[str, Policy]] = {
+    "fresh": verify_fresh,
+    "shared": _in_boxes(SharedBox),
+    "separate": _in_boxes(SeparateBox),
+}
+
+
+async def _read(request: VerifyRequest, open_box: OpenBox, output_dir: Path, attempts: int) -> Reading:
+    """Run the verifier until it gives a reward; a failed run is repeated on the same state, and its output is kept."""
+    began, failures = time.monotonic(), list[dict[str, Any]]()
+    output_dir.mkdir(parents=True, exist_ok=True)
+    error: VerifierError | None = None
+    findings: list[Finding] = []
     for number in range(1, attempts + 1):
-        async with boxes.box() as ready, _told(request, ready):
-            try:
-                if any(finding.code == "agent-program" for finding in boxes.findings):
-                    ready.before = frozenset(await ready.box.processes())
-                result = await _run(request, ready)
-            except VerifierError as error:
-                failures.append(error.to_json())
-                request.emit("verifier_failed", {"attempt": number, **error.to_json()})
-                if number < attempts:
-                    _keep_output(request.output_dir, number)
-                    continue
-                tried = {"failed_attempts": failures}
-                return Verdict(None, "", details=tried, findings=as_json(ready.findings), error=error)
-            details = {**result.details, **({"failed_attempts": failures} if failures else {})}
-            if result.exit_code is not None:
-                details["exit_code"] = result.exit_code
-            findings = as_json([*ready.findings, *await _seen(ready)])
-            return Verdict(result.rewards, "", tests=result.tests, details=details, findings=findings)
-    raise AssertionError("at least one attempt is made")
+        try:
+            async with open_box() as ready, _told(request, ready):
+                findings = ready.findings
+                result = await _run(replace(request, output_dir=output_dir), ready)
+        except VerifierError as failed:
+            error = failed
+            failures.append(error.to_json())
+            request.emit("verifier_failed", {"attempt": number, **error.to_json()})
+            if number < attempts:
+                _keep_output(output_dir, number)
+            continue
+        details = {**result.details, **({"failed_attempts": failures} if failures else {})}
+        if result.exit_code is not None:
+            details["exit_code"] = result.exit_code
+        return Reading(dict(result.rewards), result.tests, details, tuple(findings), seconds=time.monotonic() - began)
+    details = {"failed_attempts": failures}
+    return Reading(details=details, findings=tuple(findings), error=error, seconds=time.monotonic() - began)
 
 
 @contextlib.asynccontextmanager
@@ -169,30 +177,11 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         wants = request.task.dialect.wants
         if not request.spec.needs_box:
             return RewardFiles({}, exit_code)
-        if ready.before is not None and (left := set(await ready.box.processes()) - ready.before):
-            why = f"{len(left)} processes outlived tests that run programs of the agent's: one may have written it"
-            ready.findings.append(Finding("left-running", "/proc", "noted", why))
         if ready.kill:
             await ready.box.kill_all(service=settings.service)
         output = Output(ready.box, settings.logs_target, settings.service)
         reasons = await output.bring(wants, request.output_dir)
-        found = [name for name in wants if (request.output_dir / name).is_file()]
-        unnamed = author_text(request).not_theirs(found) if len(found) > 1 else []
-        why = "no test speaks of it, and one speaks of another reward that is there"
-        ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in unnamed]
-        found = [name for name in found if name not in unnamed]
-        asked = len(found) > 1 or (found and author_text(request).switches_user)
-        others = await output.written_by_others(found, request.user) if asked else []
-        if others and len(found) == 1:
-            why = "another user than the verifier's wrote it, and it counts, for the tests may have done so"
-            ready.findings.append(Finding("foreign-reward", f"{output.folder}/{found[0]}", "noted", why))
-            others = []
-        if set(others) == set(found) and agree(request.task.dialect, request.output_dir, found, exit_code):
-            others = []
-        why = "another user than the verifier's wrote it, beside one that says something else"
-        ready.findings += [Finding("foreign-reward", f"{output.folder}/{n}", "set-aside", why) for n in others]
-        left_out = {*others, *unnamed}
-        return read_rewards(request.output_dir, [n for n in wants if n not in left_out], exit_code, reasons)
+        return read_rewards(request.output_dir, wants, exit_code, reasons)
 
     async def ask(talk: Sequence[tuple[str, str]], system: str) -> str:
         from benchflow_core.gateway.talk import ask as put
@@ -251,24 +240,3 @@ async def _live_state(request: VerifyRequest, policy: str, rewards: Rewards | No
         return []
     why = f"{len(running)} processes ran in the agent's box; only their TCP ports can be reached from the verifier's"
     return [Finding("live-state-not-carried", "/proc", "noted", why)]
-
-
-async def _seen(ready: Ready) -> list[Finding]:
-    """What the guard says: which code of the agent's the verifier's own processes ran, and which they did not."""
-    if ready.seen is None:
-        return []
-    said: set[str] = set()
-    with private_folder() as folder:
-        try:
-            await ready.box.download(ready.seen, folder / "seen", limits=_SEEN)
-        except (FileNotFoundError, InfrastructureError):
-            return []
-        for file in sorted((folder / "seen").glob("*"))[:200]:
-            said |= set(file.read_bytes()[:65536].decode("utf-8", "replace").splitlines())
-    findings = []
-    for line in sorted(said):
-        what, _, path = line.partition(" ")
-        if what in _GUARD_SAYS:
-            code, action, why = _GUARD_SAYS[what]
-            findings.append(Finding(code, path, action, why))
-    return findings

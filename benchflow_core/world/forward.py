@@ -1,9 +1,7 @@
 """Servers of one box, reachable from another at the same port of its loopback.
 
 Each connection is carried through this process: nothing else of the two boxes touches. A forward is there while it is
-open. Two uses: what an agent left running, for the verifier, where a port that the tests serve themselves is left to
-them (`AuthorText.tests_serve`) and any other is taken, as it would be in the agent's own box; and a world's services,
-for the agent and for the verifier.
+open. Two uses: what an agent left running, for the verifier; and a world's services, for agent and verifier.
 """
 
 from __future__ import annotations

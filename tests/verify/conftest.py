@@ -7,9 +7,11 @@ import importlib.util
 import os
 import secrets
 import shutil
+import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from benchflow_core.task import load_task
 from benchflow_core.testing.host import eventually
 from benchflow_core.verify import Verdict, VerifyRequest, verify
 from benchflow_core.verify.contents import read_text
+from benchflow_core.verify.request import ReferenceRun
 
 SANDBOX = os.environ.get("BENCHFLOW_TEST_SANDBOX", "local")
 BASE = os.environ.get("BENCHFLOW_TEST_BASE")
@@ -47,8 +50,8 @@ CHECK_ANSWER = """#!/bin/bash
 if [ "$(cat /app/answer.txt 2>/dev/null)" = 42 ]; then echo 1 > /logs/verifier/reward.txt
 else echo 0 > /logs/verifier/reward.txt; fi
 """
-SPEAKS_OF_BOTH = "reward.txt and reward.json are both ours."
-"""Without it a reward that no test names would count for nothing, and no cheat that writes one would be a test."""
+CASES = Path(__file__).parent / "cases"
+"""Small tasks as data: cheats, and honest work. `agent` is a script, `tests` are files by name."""
 NO_IMAGE_HAS = frozenset("make file pkg-config jq ssh tclsh node npx javac gdb vim setcap".split())
 """Of ours; the embedded sandbox shows those of the host."""
 PYTEST_PARTS = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
@@ -119,7 +122,7 @@ class Arena:
             f'version = "1.0"\n[verifier]\ntimeout_sec = 60.0\n[metadata.benchflow]\n{options}\n'
         )
         (root / "instruction.md").write_text(instruction)
-        for name, text in {"README": SPEAKS_OF_BOTH, **tests}.items():
+        for name, text in tests.items():
             path = root / "tests" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -166,12 +169,22 @@ class Arena:
         instruction: str = "Do it.",
         options: str = "",
         image: ImageRef | None = None,
+        solution: str | None = None,
         **more: Any,
     ) -> Verdict:
-        """An agent's work, and the verdict on it."""
+        """An agent's work, and the verdict on it. `solution`: what the task's reference solution does."""
         task = self.task(_files(test), instruction=instruction, options=options)
+        if solution is not None:
+            more["reference"] = partial(self.reference, task, solution)
         async with self.agent(agent, image=image) as box:
             return await verify(self.request(task, box, policy, image=image or self.image, **more))
+
+    async def reference(self, task: Task, solution: str) -> ReferenceRun:
+        """What the solution changes in a box of its own, and what it earns as left."""
+        async with self.agent(solution) as box:
+            request = self.request(task, box, reference_run=True, output_dir=self.folder / f"reference{self.count}")
+            verdict = await verify(request)
+        return ReferenceRun(verdict.changes, verdict.rewards, "sha256:0")
 
     async def naive(self, agent: str, test: str | Mapping[str, str] = CHECK_ANSWER) -> float | None:
         """What a runner pays that runs the tests where the agent worked and reads what it finds: the cheat must work."""
@@ -198,6 +211,32 @@ class Arena:
 
 def _files(test: str | Mapping[str, str]) -> dict[str, str]:
     return {"test.sh": test} if isinstance(test, str) else dict(test)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One of `cases/`."""
+
+    name: str
+    agent: str
+    tests: Mapping[str, str]
+    instruction: str = "Do it."
+    options: str = ""
+    needs: str = ""
+    boxes: tuple[str, ...] = ()
+    """The sandboxes where it works on anybody; the others do not let it come so far."""
+    naive: bool = True
+    """A cheat that works on a naive runner. Not where uploading already undoes it."""
+    same_as_honest: str = ""
+    """A cheat that is the same as honest work, and paid: what the tests can do about it."""
+    solution: str | None = None
+    """Of honest work that is not the reference solution's: the reference solution."""
+
+
+def cases(kind: str) -> list[Case]:
+    """Every case of a folder, by name."""
+    found = [(path.stem, tomllib.loads(path.read_text())) for path in sorted((CASES / kind).glob("*.toml"))]
+    return [Case(name, **{**data, "boxes": tuple(data.get("boxes", ()))}) for name, data in found]
 
 
 def score(verdict: Verdict) -> float | None:

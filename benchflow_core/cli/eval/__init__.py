@@ -21,6 +21,7 @@ TABLE: Final[dict[str, Lazy]] = {
     "metrics": (f"{_HERE}.metrics:metrics", "Aggregate every finished rollout below a folder."),
     "compare": (f"{_HERE}.compare:compare", "Compare jobs or arms, paired by task."),
     "score": (f"{_HERE}.score:score", "Verify finished rollouts again, without the agent."),
+    "settle": (f"{_HERE}.settle:settle", "Say which score of a contested rollout counts."),
     "branch": (f"{_HERE}.branch:branch", "Go on several times from the state a rollout left."),
     "export": (f"{_HERE}.export:export", "Pack a job for a colleague, or write it in another format."),
     "import": (f"{_HERE}.import_:import_bundle", "Unpack a job that was exported as a bundle."),

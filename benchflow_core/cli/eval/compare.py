@@ -14,6 +14,7 @@ from benchflow_core.errors import UsageError
 if TYPE_CHECKING:
     from benchflow_core.evaluation.compare import Comparison, Side
     from benchflow_core.evaluation.controlled import Difference
+    from benchflow_core.results.contested import Choice
 
 __all__ = ["compare"]
 
@@ -27,6 +28,11 @@ _LONGEST = 60
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...")
 @click.option("--metric", default="pass", show_default=True, help="pass, or the name of a reward, such as reward.")
 @click.option("--allow-different", "allow", multiple=True, metavar="FIELD", help="A field that may differ; repeatable.")
+@click.option(
+    "--contested",
+    type=click.Choice(["clean", "as-left", "unscored"]),
+    help="Which score of contested rollouts counts; without it as the results say.",
+)
 @click.option("--margin", type=click.FloatRange(0, 1), help="A difference that would not matter: 0.02 is two points.")
 @click.option(
     "--samples", type=click.IntRange(100), default=2000, show_default=True, help="Draws for a reward's interval."
@@ -39,6 +45,7 @@ def compare(
     jobs: tuple[str, ...],
     metric: str,
     allow: tuple[str, ...],
+    contested: Choice | None,
     margin: float | None,
     samples: int,
     seed: int,
@@ -58,7 +65,7 @@ def compare(
     from benchflow_core.evaluation.compare import compare as run
     from benchflow_core.evaluation.compare import load_sides
 
-    sides = load_sides(jobs, Path(jobs_dir))
+    sides = load_sides(jobs, Path(jobs_dir), contested)
     found = run(sides, metric=metric, allow=allow, margin=margin, samples=samples, seed=seed)
     known = {d.field for one in found for d in one.different}
     if unknown := sorted(set(allow) - known):

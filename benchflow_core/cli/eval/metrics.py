@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from benchflow_core.cli.ui import Ui
+
+if TYPE_CHECKING:
+    from benchflow_core.results.contested import Choice
 
 __all__ = ["metrics"]
 
@@ -16,6 +21,11 @@ __all__ = ["metrics"]
 @click.option("--model", default="", help="Only this model.")
 @click.option("--arm", default="", help="Only this arm of the jobs' matrix.")
 @click.option(
+    "--contested",
+    type=click.Choice(["clean", "as-left", "unscored"]),
+    help="Which score of contested rollouts counts; without it as the results say.",
+)
+@click.option(
     "--bootstrap",
     type=click.IntRange(0),
     default=0,
@@ -24,7 +34,17 @@ __all__ = ["metrics"]
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the bootstrap.")
 @click.pass_obj
-def metrics(ui: Ui, jobs_dir: str, benchmark: str, agent: str, model: str, arm: str, bootstrap: int, seed: int) -> None:
+def metrics(
+    ui: Ui,
+    jobs_dir: str,
+    benchmark: str,
+    agent: str,
+    model: str,
+    arm: str,
+    contested: Choice | None,
+    bootstrap: int,
+    seed: int,
+) -> None:
     """Aggregate every finished rollout below a folder.
 
     Read from the rollouts' own files; `docs/statistics.md` says how each number is made.
@@ -32,7 +52,9 @@ def metrics(ui: Ui, jobs_dir: str, benchmark: str, agent: str, model: str, arm: 
     from benchflow_core.cli.eval.scores import percent, score_report
     from benchflow_core.evaluation.metrics import collect_metrics
 
-    found = collect_metrics(jobs_dir, benchmark, agent, model, arm=arm, bootstrap=bootstrap, seed=seed)
+    found = collect_metrics(
+        jobs_dir, benchmark, agent, model, arm=arm, contested=contested, bootstrap=bootstrap, seed=seed
+    )
 
     def text() -> None:
         ui.out(f"{benchmark or jobs_dir}:")

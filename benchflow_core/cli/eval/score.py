@@ -11,6 +11,7 @@ from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation.verdicts import Rescored
+    from benchflow_core.results.contested import Choice
 
 __all__ = ["score"]
 
@@ -22,13 +23,27 @@ __all__ = ["score"]
     type=click.Choice(["fresh", "shared", "separate"]),
     help="Verifier isolation; without it as the job asked.",
 )
+@click.option(
+    "--contested",
+    type=click.Choice(["clean", "as-left", "unscored"]),
+    help="Which score of contested rollouts counts; without it as the job asked.",
+)
+@click.option("--no-certificates", is_flag=True, help="Never run a task's reference solution to settle a score.")
 @click.option("--allow-drift", is_flag=True, help="Verify although the task was changed; the verdict says so.")
 @click.option("-c", "--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Rollouts at a time.")
 @click.option("--use", type=click.IntRange(1), metavar="N", help="Verify nothing; let the rollouts' verdict N count.")
 @click.option("-o", "--jobs-dir", type=click.Path(), default="jobs", show_default=True, help="Where jobs are by name.")
 @click.pass_obj
 def score(
-    ui: Ui, job: str, isolation: str | None, allow_drift: bool, concurrency: int, use: int | None, jobs_dir: str
+    ui: Ui,
+    job: str,
+    isolation: str | None,
+    contested: Choice | None,
+    no_certificates: bool,
+    allow_drift: bool,
+    concurrency: int,
+    use: int | None,
+    jobs_dir: str,
 ) -> None:
     """Verify finished rollouts again from the state that --keep-state kept.
 
@@ -49,6 +64,8 @@ def score(
             work = score_again(
                 path,
                 isolation=isolation,
+                contested=contested,
+                certificates=not no_certificates,
                 allow_drift=allow_drift,
                 concurrency=concurrency,
                 tell=lambda one: ui.note(_line(one)),

@@ -50,6 +50,9 @@ def score_lines(result: EvaluationResult) -> Iterator[str]:
         error = result.reward_error
         spread = "" if error is None else f" ± {error:.2g} (standard error, {len(result.tasks)} tasks)"
         yield f"mean reward {result.mean_reward:.3g}{spread}"
+    if result.contested and not result.arms:
+        choices = ", ".join(f"{choice} {percent(value)}" for choice, value in result.contested_scores.items())
+        yield f"contested: {result.contested} of {result.total}; the score is, by --contested: {choices}"
     if not result.arms:  # else each says it for itself
         yield from _errors(result)
     at_k = result.at_k()

@@ -138,6 +138,7 @@ def _about_rollout(result: Mapping[str, Any]) -> Iterator[str]:
             kind = f" ({info['kind']}:{info['code']})" if info else ""
             yield f"  {key.replace('_', ' ')}{kind}: {result[key]}{' ' + info['remedy'] if info.get('remedy') else ''}"
     yield f"  image {result.get('image_fidelity')}, verifier isolation {result.get('verifier_isolation')}"
+    yield from _verification(result)
     if result.get("verdict"):
         number, of = (result["verdict"].get(key) for key in ("number", "of"))
         yield f"  verdict {number} of {of} counts; all are in verdicts/"
@@ -151,6 +152,30 @@ def _about_rollout(result: Mapping[str, Any]) -> Iterator[str]:
         if test.get("status") != "passed":
             yield f"  test {test.get('status')}: {test.get('name')} {test.get('message') or ''}".rstrip()
     yield from _numbers(result)
+
+
+def _verification(result: Mapping[str, Any]) -> Iterator[str]:
+    """The readings, what settled a difference, and by which changes it came."""
+    found = result.get("verification") or {}
+    for step, one in {"": found, **(found.get("steps") or {})}.items():
+        readings = (one.get("readings") or {}).items()
+        if len(readings) > 1:
+            said = ", ".join(
+                f"{name.replace('_', ' ')} {_rewards(reading) or 'no reward'}" for name, reading in readings
+            )
+            yield f"  readings{f' of step {step}' if step else ''}: {said}"
+        if one.get("contested") and one.get("readings"):
+            yield f"  contested: {_settled(one, result)}"
+        for culprit in one.get("culprits") or ():
+            yield f"    it depends on {culprit['path']} ({culprit['change']}), row {culprit['row']}: {culprit['why']}"
+
+
+def _settled(found: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    if judgement := result.get("settlement"):
+        return f"{judgement['by']} let {judgement['choice']} count: {judgement['because']}"
+    if found.get("settled_by"):
+        return f"settled by {found['settled_by']}, and scored as left"
+    return "unsettled; to judge it yourself: bench eval settle ROLLOUT --as-left|--clean --because TEXT"
 
 
 def _numbers(result: Mapping[str, Any]) -> Iterator[str]:

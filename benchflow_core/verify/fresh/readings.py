@@ -1,0 +1,201 @@
+"""The decision: as left; clean where that pays and could have been steered; and, where they differ, the evidence.
+
+As left is the score that any other runner would give. A clean reading never raises it.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchflow_core.contracts.common import private_folder
+from benchflow_core.contracts.tasks import Rewards
+from benchflow_core.errors import InfrastructureError
+from benchflow_core.verify.capture import Captured, capture
+from benchflow_core.verify.findings import as_json
+from benchflow_core.verify.fresh.box import ReadingBox, port_name
+from benchflow_core.verify.fresh.certificate import split_covered
+from benchflow_core.verify.fresh.clean import Judgement, Undo, judge
+from benchflow_core.verify.fresh.contested import find_culprits
+from benchflow_core.verify.fresh.origin import Places, places_of, task_files
+from benchflow_core.verify.fresh.shadowing import ImageNames, Shadows, image_names
+from benchflow_core.verify.request import Reading, RunVerifier, Verdict, VerifyRequest
+
+__all__ = ["verify_fresh"]
+
+_SHOWN: Final = 20
+
+
+async def verify_fresh(request: VerifyRequest, run: RunVerifier) -> Verdict:
+    """Verify a captured state by readings."""
+    state = await capture(request)
+    try:
+        return await _Readings(request, run, state).verdict()
+    finally:
+        await request.provider.forget(state.snapshot)
+
+
+class _Readings:
+    """The readings of one captured state."""
+
+    def __init__(self, request: VerifyRequest, run: RunVerifier, state: Captured) -> None:
+        self.request, self.run, self.state = request, run, state
+        self.places: Places = places_of(request)
+        self.names = ImageNames()
+        self.notes: dict[str, Any] = {"policy": "fresh", "readings": {}, "contested": False, "settled_by": None}
+        self.runs = 0
+
+    async def verdict(self) -> Verdict:
+        request, changes = self.request, self.state.changes
+        self.own = await task_files(request, changes, self.places)
+        self.box = ReadingBox(request, self.state, self.places, self._judge().always)
+        left = await self._read("as_left", (), "", attempts=1 if request.soft else 2)
+        counted = left
+        if not request.soft and not request.reference_run and (_pays(left) or left.rewards is None):
+            judgement = await self._judge_by_image()
+            if judgement.declared:
+                self.notes["declared"] = list(judgement.declared[:_SHOWN])
+            if undos := [*judgement.undos, *await self._ports_of_the_tests(left)]:
+                counted = await self._compare(left, undos)
+        return self._as_verdict(counted)
+
+    def _judge(self) -> Judgement:
+        return judge(self.state.changes, self.places, self.names, self.own)
+
+    async def _judge_by_image(self) -> Judgement:
+        if Shadows.possible(self.state.changes):
+            self.names = await image_names(self.request, self.places)
+        return self._judge()
+
+    async def _ports_of_the_tests(self, left: Reading) -> list[Undo]:
+        """Return the agent's ports that the tests serve themselves, where the reward depends on whose server answers.
+
+        They are found by a reading without any port of the agent's, in which the tests listen there.
+        """
+        ports = [_port_undo(port) for port in self.state.ports]
+        if not ports or left.rewards is None:
+            return []
+        listened: set[int] = set()
+        found = await self._read("without_ports", ports, "without-ports", listened=listened)
+        return [] if _no_less(found, left) else [undo for undo in ports if undo.path in map(port_name, listened)]
+
+    async def _compare(self, left: Reading, undos: Sequence[Undo]) -> Reading:
+        clean = await self._read("clean", undos, "clean", attempts=2)
+        if left.rewards is None:
+            if clean.rewards is None:
+                return left
+            left = await self._read("as_left_again", (), "as-left-again")
+            if left.rewards is None:  # it is the agent's changes that keep the verifier from a reward: a failure
+                self.notes["settled_by"] = "as-left-failed"
+                return replace(left, rewards=dict.fromkeys(clean.rewards, 0.0), error=None)
+        if _no_less(clean, left):
+            return left
+        self.notes |= {"contested": True, "culprits": []}
+        again = await self._read("clean_again", undos, "clean-again")
+        if _no_less(again, left):
+            return self._settle(left, "flake")
+        rest, clean = await self._uncovered(left, undos, again if clean.rewards is None else clean)
+        if not rest:
+            return self._settle(left, "certificate")
+        await self._name_culprits(left, rest)
+        found = _lower(left.rewards, clean.rewards)
+        self.notes |= {"scored": "clean", "scores": {"as-left": left.rewards, "clean": found}}
+        return replace(clean, rewards=found)
+
+    async def _uncovered(self, left: Reading, undos: Sequence[Undo], clean: Reading) -> tuple[Sequence[Undo], Reading]:
+        """Return the changes that the reference solution does not make, as far as the reward depends on them."""
+        reference = await self.request.reference() if self.request.reference else None
+        self.notes["certificate"] = reference and reference.to_json()
+        if reference is None or reference.error:
+            return undos, clean
+        covered, rest = split_covered(undos, reference, self.places, self.names)
+        self.notes["certificate"]["covered"] = len(covered)
+        if not covered or not rest:
+            return rest, clean
+        found = await self._read("uncovered", rest, "uncovered")
+        return ((), found) if _no_less(found, left) else (rest, found)
+
+    async def _name_culprits(self, left: Reading, undos: Sequence[Undo]) -> None:
+        async def differs(some: Sequence[Undo]) -> bool:
+            return not _no_less(await self._read("", some, None), left)
+
+        culprits = await find_culprits(undos, differs)
+        self.notes["culprits"] = [undo.to_json() for undo in culprits[:_SHOWN]]
+        self.notes["culprits_total"] = len(culprits)
+
+    def _settle(self, left: Reading, by: str) -> Reading:
+        self.notes["settled_by"] = by
+        return left
+
+    async def _read(
+        self,
+        name: str,
+        undos: Sequence[Undo],
+        place: str | None,
+        attempts: int = 1,
+        listened: set[int] | None = None,
+    ) -> Reading:
+        """One reading; a failed one is repeated on the same state. Without a place its output is thrown away."""
+        with private_folder() as scratch:
+            output = scratch / "output" if place is None else self._folder(place)
+            try:
+                found = await self.run(lambda: self.box.open(undos, listened), output, attempts)
+            except InfrastructureError as error:
+                if name != "as_left":
+                    raise
+                found = Reading(error=error)  # the agent's files may be to blame: the clean reading will tell
+        self.runs += 1
+        if name:
+            said = {"rewards": found.rewards, "seconds": round(found.seconds, 3), "undone": len(undos)}
+            self.notes["readings"][name] = {**said, "error": found.error.message if found.error else None}
+            self.request.emit("verifier_reading", {"reading": name, **self.notes["readings"][name]})
+        return found
+
+    def _folder(self, place: str) -> Path:
+        """The first reading's output is the verification's; others lie beside it, where no file of a box can come."""
+        if not place:
+            return self.request.output_dir
+        folder = self.request.output_dir.with_name(f"{self.request.output_dir.name}-{place}")
+        shutil.rmtree(folder, ignore_errors=True)
+        return folder
+
+    def _as_verdict(self, counted: Reading) -> Verdict:
+        if isinstance(counted.error, InfrastructureError):
+            raise counted.error
+        return Verdict(
+            counted.rewards,
+            "fresh",
+            tests=counted.tests,
+            details=counted.details,
+            findings=as_json([*self.state.findings, *counted.findings]),
+            error=counted.error,
+            verification={"scored": "as-left", **self.notes, "runs": self.runs},
+            changes=self.state.changes if self.request.reference_run else (),
+        )
+
+
+def _port_undo(port: int) -> Undo:
+    why = "the tests serve this port themselves, and the agent's server answered in its place"
+    return Undo(port_name(port), "listening", "port", why, port_name(port))
+
+
+def _pays(reading: Reading) -> bool:
+    return any(value > 0 for value in (reading.rewards or {}).values())
+
+
+def _no_less(clean: Reading, left: Reading) -> bool:
+    """Tell whether a clean reading pays no less of anything. What it pays more does not count: as left has failed."""
+    if clean.rewards is None or left.rewards is None:
+        return False
+    return all(clean.rewards.get(name, -math.inf) >= value - 1e-9 for name, value in left.rewards.items())
+
+
+def _lower(left: Rewards | None, clean: Rewards | None) -> Rewards | None:
+    """The clean rewards, none of them above the one as left."""
+    if left is None or clean is None:
+        return None
+    return {name: min(value, left.get(name, value)) for name, value in clean.items()}
