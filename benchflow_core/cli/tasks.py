@@ -83,6 +83,50 @@ def check(
         raise SystemExit(1)
 
 
+@tasks.command("certify")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), shell_complete=task_path)
+@click.option("--sandbox", "-e", shell_complete=plugin_name("sandbox"), help="Where; without it the best-ranked.")
+@click.option("--times", "-n", type=click.IntRange(1), default=3, show_default=True, help="Runs of the solution.")
+@click.option("--allow-substitute", is_flag=True, help="Do without the task's image.")
+@click.option("--allow-env", multiple=True, metavar="NAME", help="A host variable the task may read; repeatable.")
+@click.pass_obj
+def certify(
+    ui: Ui,
+    paths: tuple[Path, ...],
+    sandbox: str | None,
+    times: int,
+    allow_substitute: bool,
+    allow_env: tuple[str, ...],
+) -> None:
+    """Run the reference solution, an idle agent and cheats, and keep what was found beside each task.
+
+    Certified is a task whose solution earns full marks each time while the others earn nothing. The report is
+    TASK.certificate.json; jobs say when a task is no longer the one it speaks of. Exit code 1: a task failed.
+    """
+    from benchflow_core.cli.running import run_async
+    from benchflow_core.rollout.certify import certify_task
+    from benchflow_core.task import find_tasks
+
+    given: dict[str, Any] = {"sandbox": sandbox, "times": times, "allow_env": allow_env}
+    reports = [
+        run_async(certify_task(task, allow_substitute=allow_substitute, **given))
+        for path in paths
+        for task in find_tasks(path)
+    ]
+
+    def text() -> None:
+        cells = [[r["task"], "✓" if r["certified"] else "✗", "; ".join(r["problems"]) or _pins(r)] for r in reports]
+        ui.table(["TASK", "", "WHY"], cells)
+
+    ui.emit(reports, text)
+    if not all(report["certified"] for report in reports):
+        raise SystemExit(1)
+
+
+def _pins(report: dict[str, Any]) -> str:
+    return f"not pinned by digest: {', '.join(report['unpinned'])}" if report["unpinned"] else ""
+
+
 @tasks.command("digest")
 @click.argument("path", type=click.Path(path_type=Path), shell_complete=task_path)
 @click.pass_obj

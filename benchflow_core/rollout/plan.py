@@ -17,6 +17,7 @@ from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.quick import dataclass
+from benchflow_core.results.certified import drift
 from benchflow_core.rollout.access import check_access, oracle_roles
 from benchflow_core.rollout.choose import (
     default_driver,
@@ -182,12 +183,14 @@ def make_plan(
     capabilities = sandbox_capabilities(sandbox)
     isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
+    digest = digest or task_digest(task.path)
     notices = [
         *([config.dataset["warning"]] if config.dataset and "warning" in config.dataset else []),
         *(f"no agent was named: '{name}' is taken (-a names another)" for name in unnamed),
         *passed_over,
         *defaults,
         *task.notices,
+        *filter(None, [drift(task.path, digest)]),
         *(f"sandbox '{sandbox.name}' lacks {c}, which the task would like ({why})" for c, why in wishes.items()),
     ]
     context_of(task.environment, config.context_root)
@@ -233,7 +236,7 @@ def make_plan(
         raise
     plan = Plan(
         task=task,
-        digest=digest or task_digest(task.path),
+        digest=digest,
         roles=roles,
         agents=agents,
         steps=steps,

@@ -17,7 +17,7 @@ HARMLESS = "touch /app/conftest.py /app/test_mine.py /root/.curlrc /root/.vimrc 
 
 
 async def test_one_reading_where_nothing_could_be_steered(arena: Any) -> None:
-    verdict = await arena.play("echo 42 > answer.txt; mkdir src; echo 'x = 1' > src/mine.py")
+    verdict = await arena.play("echo 42 > answer.txt; mkdir -p src; echo 'x = 1' > src/mine.py")
     assert score(verdict) == 1.0
     assert list(verdict.verification["readings"]) == ["as_left"] and not verdict.verification["contested"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -150,7 +151,8 @@ class _Readings:
                 found = Reading(error=error)  # the agent's files may be to blame: the clean reading will tell
         self.runs += 1
         if name:
-            said = {"rewards": found.rewards, "seconds": round(found.seconds, 3), "undone": len(undos)}
+            rows = dict(Counter(undo.row for undo in undos))
+            said = {"rewards": found.rewards, "seconds": round(found.seconds, 3), "undone": rows}
             self.notes["readings"][name] = {**said, "error": found.error.message if found.error else None}
             self.request.emit("verifier_reading", {"reading": name, **self.notes["readings"][name]})
         return found
