@@ -33,6 +33,8 @@ HOMES = {
 
 SHARED = {
     "boxes": "What sandboxes are asked for and answer",
+    "sessions": "Sessions with an agent's process",
+    "logs": "Logs",
     "tasks": "The task",
     "results": "Results to read",
     "panels": "Panels",
