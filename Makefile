@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
 DEFAULT := bundle $(wildcard plugins/adapters/*) $(wildcard plugins/agents/*) plugins/commands/view plugins/drivers/loops plugins/executors/processes plugins/exporters/tool-calls \
-  plugins/gateways/relay plugins/libraries/acp plugins/libraries/boxkit plugins/libraries/layers plugins/sandboxes/docker plugins/sandboxes/local $(wildcard plugins/services/claw-*) plugins/services/reviewer \
+  plugins/gateways/relay plugins/libraries/acp plugins/libraries/boxkit plugins/libraries/layers plugins/libraries/wires plugins/sandboxes/docker plugins/sandboxes/local $(wildcard plugins/services/claw-*) plugins/services/reviewer \
   plugins/sources/git plugins/verifiers/llm-judge plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
 export UV_LINK_MODE ?= copy
@@ -74,7 +74,7 @@ perf: dev
 
 constraints: $(UV)
 	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --group dev --all-extras \
-	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core benchflow-gateway-relay benchflow-acp benchflow-boxkit benchflow-layers benchflow-claw-kit) -o constraints.txt
+	  $(UPGRADE) pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) $(addprefix --no-emit-package ,benchflow-core benchflow-gateway-relay benchflow-acp benchflow-boxkit benchflow-layers benchflow-wires benchflow-claw-kit) -o constraints.txt
 
 clean:
 	rm -rf $(VENV) dist site

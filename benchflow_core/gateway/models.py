@@ -22,6 +22,7 @@ from benchflow_core.contracts.gateways import (
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
+from benchflow_core.gateway.expose import OpenTunnel, show_in_box
 from benchflow_core.gateway.prices import provider_prices
 from benchflow_core.gateway.resolve import WIRES, targets_of
 from benchflow_core.plugins import Loaded, Registry
@@ -30,7 +31,6 @@ from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.gateway.shared import RemoteGateways
-    from benchflow_core.gateway.tunnel import Tunnel
 
 __all__ = ["PLAIN", "GatewayUse", "IssuedModel", "Models", "Purpose"]
 
@@ -87,7 +87,7 @@ class _Shown:
 
     sandbox: Sandbox
     url: str
-    tunnel: Tunnel | None
+    tunnel: OpenTunnel | None
 
 
 class Models:
@@ -242,10 +242,4 @@ class Models:
 
 
 async def _show(sandbox: Sandbox, endpoint: HostEndpoint, runtimes: Mapping[str, str], port: int) -> _Shown:
-    try:
-        return _Shown(sandbox, (await sandbox.expose_to_box(endpoint)).rstrip("/"), None)
-    except NotImplementedError:
-        from benchflow_core.gateway.tunnel import Tunnel
-
-        tunnel = await Tunnel.open(sandbox, endpoint, runtimes, port=port)
-        return _Shown(sandbox, tunnel.url, tunnel)
+    return _Shown(sandbox, *await show_in_box(sandbox, endpoint, runtimes, tunnel_port=port))

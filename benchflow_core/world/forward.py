@@ -13,6 +13,7 @@ from typing import Final
 
 from benchflow_core.contracts.sandboxes import ByteStream, HostEndpoint, Sandbox
 from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError
+from benchflow_core.gateway.expose import show_in_box
 
 __all__ = ["forwarded", "show"]
 
@@ -45,15 +46,11 @@ async def show(
     port: int | None,
     runtimes: Mapping[str, str],
 ) -> str:
-    """A server of the host at a port of the box's loopback, by the sandbox's way or by ours; its URL there."""
-    try:
-        return (await box.expose_to_box(endpoint, port=port)).rstrip("/")
-    except NotImplementedError:
-        from benchflow_core.gateway.tunnel import Tunnel
-
-        tunnel = await Tunnel.open(box, endpoint, runtimes, port=port or 0)
+    """Show a server of the host at a port of the box's loopback until the stack is left; return its URL there."""
+    url, tunnel = await show_in_box(box, endpoint, runtimes, port)
+    if tunnel is not None:
         stack.push_async_callback(tunnel.close)
-        return tunnel.url
+    return url
 
 
 @contextlib.asynccontextmanager

@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 import pytest
+from benchflow_wires import Tunnel
 
 from benchflow_core.contracts import HostEndpoint
-from benchflow_core.gateway.tunnel import Tunnel
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 TOKEN = "token-of-the-host-1234567890abcdef"

@@ -30,7 +30,7 @@ from benchflow_core.contracts import (
 from benchflow_core.errors import BenchflowError
 
 if TYPE_CHECKING:
-    from benchflow_core.gateway.tunnel import Tunnel
+    from benchflow_core.gateway.expose import OpenTunnel
 
 __all__ = ["HEARTBEAT", "Bench", "beats", "ok", "sh"]
 
@@ -49,7 +49,7 @@ class Bench:
         self._shared: Sandbox | None = None
         self._started: list[Sandbox] = []
         self._opened: list[SandboxProvider] = []
-        self._tunnels: list[Tunnel] = []
+        self._tunnels: list[OpenTunnel] = []
 
     async def open(
         self,
@@ -147,14 +147,12 @@ class Bench:
     async def expose(self, box: Sandbox, port: int, inside: int | None = None) -> str:
         """A server on this host's loopback, shown in the box: in the sandbox's own way, or else in the core's."""
         endpoint = HostEndpoint("127.0.0.1", port)
-        try:
-            return (await box.expose_to_box(endpoint, port=inside)).rstrip("/")
-        except NotImplementedError:
-            from benchflow_core.gateway.tunnel import Tunnel
+        from benchflow_core.gateway.expose import show_in_box
 
-            tunnel = await Tunnel.open(box, endpoint, {"python": self.python()}, port=inside or 0)
+        url, tunnel = await show_in_box(box, endpoint, {"python": self.python()}, inside)
+        if tunnel is not None:
             self._tunnels.append(tunnel)
-            return tunnel.url
+        return url
 
     async def leases(self, **labels: str) -> list[Lease]:
         """This class's leases, those with the given labels."""

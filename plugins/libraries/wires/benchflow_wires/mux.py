@@ -1,7 +1,7 @@
-"""Many TCP connections over one byte stream: the core's way of showing a host server inside a box.
+"""Many TCP connections over one byte stream: how the tunnel shows a host server inside a box.
 
 This file is both ends. The host imports it; the box gets its text as `python -c`, so it uses only the standard library
-of Python 3.8 and says nothing about the rest of the core.
+of Python 3.8 and says nothing about the rest of BenchFlow.
 
 A frame is: stream number, kind, length, payload. A side sends no more data on a stream than the other has granted, so
 that one slow reader holds up neither memory nor its neighbours.

@@ -9,9 +9,9 @@ from functools import cache
 from importlib import resources
 from typing import Self
 
-from benchflow_core.contracts.sandboxes import HostEndpoint, Process, Sandbox
+from benchflow_core.contracts import HostEndpoint, Process, Sandbox
 from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError
-from benchflow_core.gateway.mux import HEAD, HELLO, Mux, Stream, Violation, join
+from benchflow_wires.mux import HEAD, HELLO, Mux, Stream, Violation, join
 
 __all__ = ["Tunnel"]
 
@@ -131,4 +131,4 @@ class Tunnel:
 
 @cache
 def _program() -> str:
-    return resources.files("benchflow_core.gateway").joinpath("mux.py").read_text("utf-8")
+    return resources.files("benchflow_wires").joinpath("mux.py").read_text("utf-8")
