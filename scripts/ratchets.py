@@ -27,7 +27,7 @@ NOT_KERNEL = ("testing", "scaffold")
 FEATURE_WORDS = re.compile("skill|learner|world|manifest|branch|gepa", re.IGNORECASE)
 """Words of features that a kernel has no business to know (design, "Three rules keep it there")."""
 
-OTHER_MEANINGS = {"git", "local", "modal", "processes", "script", "scripted", "view", "loops", "pi"}
+OTHER_MEANINGS = {"command", "git", "local", "modal", "processes", "script", "scripted", "view", "loops", "pi"}
 """Names of backends that are also ordinary words."""
 
 

@@ -45,7 +45,8 @@ def site(tmp_path_factory) -> Path:
     """A fresh venv with the core, what its suites run on and one generated plugin of each kind, all as wheels."""
     folder = tmp_path_factory.mktemp("site")
     wheels = folder / "wheels"
-    needed = ("libraries/boxkit", "sandboxes/local", "adapters/harbor", "agents/oracle", "verifiers/script")
+    libraries = ("libraries/acp", "libraries/boxkit", "libraries/wires")
+    needed = (*libraries, "sandboxes/local", "adapters/harbor", "agents/oracle", "verifiers/script")
     for source in (ROOT, *(ROOT / "plugins" / path for path in needed)):
         uv("build", "--wheel", "--no-sources", "--out-dir", wheels, source, cwd=folder)
     for kind in GROUPS:
