@@ -132,7 +132,7 @@ async def test_a_branch_has_a_reward_for_each_child_and_their_mean(task, opened,
     assert sorted(row["id"] for row in changes["added"]) == ["answer", "before"], "counted from the parent's beginning"
 
 
-async def test_what_was_tampered_with_before_a_branch_is_put_back_for_the_verifier(task, opened):
+async def test_what_was_tampered_with_before_a_branch_is_undone_in_the_clean_reading(task, opened):
     """However many snapshots lie between the image and the box that is verified."""
     tests = "#!/bin/sh\n[ $(cat /app/answer) = 42 ]\necho $((! $?)) >/logs/verifier/reward.txt\n"
     one = await opened(task(tests=tests, manifest=None))
@@ -152,8 +152,9 @@ async def test_what_was_tampered_with_before_a_branch_is_put_back_for_the_verifi
     found = await one.branch(2, child)
     assert found.rewards == [0.0, 0.0] and below[0].rewards == [0.0]
     for result, paths in ((found.children[0], {"cat", "cmp"}), (below[0].children[0], {"cat", "cmp", "diff"})):
-        put_back = {row["path"] for row in result.findings if row["action"] == "put-back"}
-        assert {f"/usr/bin/{name}" for name in paths} <= put_back
+        assert result.verification["contested"] and result.verification["scored"] == "clean"
+        assert result.verification["readings"]["clean"]["undone"]["program"] >= len(paths)
+        assert "/usr/bin/cat" in {culprit["path"] for culprit in result.verification["culprits"]}
         assert "branch-origin" not in {row["code"] for row in result.findings}
 
 
