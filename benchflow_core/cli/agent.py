@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from benchflow_core.cli.completion import plugin_name
-from benchflow_core.cli.lazy import LazyGroup
+from benchflow_core.cli.from_plugins import PluginGroup
 from benchflow_core.cli.ui import Ui
 
 __all__ = ["agent", "list_agents"]
@@ -16,7 +16,7 @@ __all__ = ["agent", "list_agents"]
 TABLE = {"check": ("benchflow_core.cli.agent_check:check", "Install an agent here and try it on a local model.")}
 
 
-@click.group("agent", cls=LazyGroup, table=TABLE)
+@click.group("agent", cls=PluginGroup, table=TABLE)
 def agent() -> None:
     """List, inspect and try the installed agents."""
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 import click
 
 from benchflow_core import __version__
-from benchflow_core.cli.from_plugins import plugin_command, plugin_commands
-from benchflow_core.cli.lazy import Lazy, LazyGroup, common_options
+from benchflow_core.cli.from_plugins import PluginGroup
+from benchflow_core.cli.lazy import Lazy, common_options
 from benchflow_core.cli.ui import Ui, terminal_columns
 from benchflow_core.errors import BenchflowError, Cancelled, UsageError
 from benchflow_core.plugins import Policy, configure
@@ -52,8 +52,8 @@ DEFECT: Final = 70
 READER_GONE: Final = 141
 
 
-class Root(LazyGroup):
-    """`bench` itself: settles which plugins may load before anything can load one, and adds the commands of plugins."""
+class Root(PluginGroup):
+    """`bench` itself: settles which plugins may load before anything can load one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
@@ -63,28 +63,6 @@ class Root(LazyGroup):
         # Click would import shutil, and with it three compression libraries, to find this out.
         ctx.terminal_width = max(min(terminal_columns(sys.stdout) or 80, 100) - 2, 50)
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *self._from_plugins()]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name)
-        return command if command is not None else plugin_command(ctx, cmd_name)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
-        if rows := list(self._from_plugins().items()):
-            with formatter.section("Commands from plugins"):
-                formatter.write_dl(rows)
-
-    def short_help_of(self, ctx: click.Context, name: str) -> str:
-        return self._from_plugins().get(name) or super().short_help_of(ctx, name)
-
-    def _from_plugins(self) -> dict[str, str]:
-        """Name to summary, from metadata alone. A command of ours is never replaced."""
-        found = plugin_commands("")
-        return {name: text for name, text in found.items() if name not in self.table and name not in self.hidden_table}
 
 
 def _settle_plugins(ui: Ui, given: Mapping[str, Any]) -> None:
@@ -112,6 +90,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 cli = Root(
     "bench",
+    prefix="",
     table=COMMANDS,
     hidden=HIDDEN,
     help="Run AI agents against benchmark tasks in sandboxes, and score them.",

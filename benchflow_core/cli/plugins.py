@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchflow_core.cli.lazy import LazyGroup
+from benchflow_core.cli.from_plugins import PluginGroup
 from benchflow_core.cli.ui import Ui, printable
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plugins"]
 
-plugins = LazyGroup(
+plugins = PluginGroup(
     "plugins",
     table={"new": ("benchflow_core.scaffold.command:new", "Create a plugin package that builds and passes its tests.")},
     help="List, inspect, diagnose and create plugins.",
@@ -69,7 +69,7 @@ def list_plugins(ctx: click.Context, kind: str | None, requirements: bool) -> No
 
 def _own_commands(ctx: click.Context) -> set[str]:
     root = ctx.find_root().command
-    return {*root.table, *root.hidden_table} if isinstance(root, LazyGroup) else set()
+    return root.reserved() if isinstance(root, PluginGroup) else set()
 
 
 def _show_list(ui: Ui, found: Sequence[Surveyed]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchflow_core.cli.completion import plugin_name, task_path
-from benchflow_core.cli.lazy import LazyGroup
+from benchflow_core.cli.from_plugins import PluginGroup
 from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["cleanup", "sandbox"]
 
 
-@click.group("sandbox", cls=LazyGroup)
+@click.group("sandbox", cls=PluginGroup)
 def sandbox() -> None:
     """List sandboxes and boxes, remove what was left behind, open a shell."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchflow_core.cli.completion import plugin_name, task_path
-from benchflow_core.cli.lazy import LazyGroup
+from benchflow_core.cli.from_plugins import PluginGroup
 from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["tasks"]
 _LEVELS = ["schema", "structural", "runtime-capability", "live", "acceptance-live"]
 
 
-@click.group("tasks", cls=LazyGroup)
+@click.group("tasks", cls=PluginGroup)
 def tasks() -> None:
     """Make, check, identify and convert tasks."""
 

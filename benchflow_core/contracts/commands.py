@@ -1,11 +1,13 @@
 """Commands: a plugin may add `bench NAME`. The entry-point name is the command's; help comes from its metadata.
 
-An entry point called `eval.NAME` is `bench eval NAME`; with the same module as `NAME` it is the same command.
+An entry point called `eval.NAME` is `bench eval NAME`, and so for every group of `bench`. Several entry points with the
+same module are one command under several names, or those that the spec's `commands` names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow_core.contracts.common import CheckFn, no_checks
@@ -57,6 +59,8 @@ class CommandSpec:
     """
 
     summary: str
-    build: Callable[[], click.Command]
+    build: Callable[[], click.Command] | None = None
     """Called only when the command is run or its own help is asked for."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """For a module with several commands: entry-point name to `"package.module:attribute"`."""
     check: CheckFn = no_checks

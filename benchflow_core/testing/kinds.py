@@ -54,15 +54,27 @@ class CommandConformance(PluginConformance):
         import click
         from click.testing import CliRunner
 
-        command = spec.build()
-        assert isinstance(command, click.Command)
-        done = CliRunner().invoke(command, ["--help"])
-        assert done.exit_code == 0 and "Usage:" in done.output, done.output
+        commands = _commands(spec)
+        assert commands, "it has neither a build nor commands"
+        for name, command in commands.items():
+            assert isinstance(command, click.Command), f"{name} is a {type(command).__name__}, not a click command"
+            done = CliRunner().invoke(command, ["--help"])
+            assert done.exit_code == 0 and "Usage:" in done.output, done.output
 
     def test_wrong_option_is_a_usage_error(self, spec: CommandSpec) -> None:
         from click.testing import CliRunner
 
-        assert CliRunner().invoke(spec.build(), ["--no-such-option-of-the-kit"]).exit_code == 2
+        for name, command in _commands(spec).items():
+            done = CliRunner().invoke(command, ["--no-such-option-of-the-kit"])
+            assert done.exit_code == 2, f"{name}: {done.output}"
+
+
+def _commands(spec: CommandSpec) -> dict[str, Any]:
+    """Every command of a spec by its name; the one that `build` makes has none."""
+    from pkgutil import resolve_name
+
+    built = {"build": spec.build()} if spec.build is not None else {}
+    return {**built, **{name: resolve_name(path) for name, path in spec.commands.items()}}
 
 
 class DriverConformance(PluginConformance):

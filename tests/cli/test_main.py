@@ -62,6 +62,19 @@ def test_a_value_that_looks_like_a_common_option_stays_a_value(fake_bench):
     assert fake_bench("hello", "--name=--json", fakes=["command"]).out == "hello --json, json=False\n"
 
 
+def test_groups_of_bench_have_commands_of_plugins(fake_bench):
+    help_ = fake_bench("plugins", "--help", fakes=["command"]).out
+    own, others = help_.split("\nCommands from plugins:\n")
+    assert "  list " in own and "  list " not in others, "a command of ours is never replaced"
+    assert "  greet  Greets whoever asks.\n" in others
+    for group in ("plugins", "tasks"):
+        assert fake_bench(group, "greet", fakes=["command"]).out == "greetings\n"
+    assert "No such command 'greet'" in fake_bench("tasks", "greet").err
+    odd = fake_bench("plugins", "odd", fakes=["command"])
+    message = "Command 'plugins.odd' of fake-command 1.0 cannot be used: it is an int, not a click command."
+    assert (odd.code, odd.err) == (1, f"error: {message}\n")
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from benchflow_core.cli.from_plugins import plugin_command, plugin_commands
-from benchflow_core.cli.lazy import Lazy, LazyGroup
+from benchflow_core.cli.from_plugins import PluginGroup
+from benchflow_core.cli.lazy import Lazy
 
 __all__ = ["eval_group"]
 
@@ -49,19 +49,8 @@ def _older(args: list[str]) -> str:
     return _SKILLS if "--skills-dir" in words and not words.intersection(_ONE_ARM) else "create"
 
 
-class EvalGroup(LazyGroup):
-    """`benchflow eval -t …`, without a command, is an older spelling. Plugins add `eval.NAME`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        own = super().list_commands(ctx)
-        return [*own, *(name for name in plugin_commands("eval") if name not in own)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name)
-        return command if command is not None else plugin_command(ctx, f"eval.{cmd_name}")
-
-    def short_help_of(self, ctx: click.Context, name: str) -> str:
-        return super().short_help_of(ctx, name) if name in self.table else plugin_commands("eval").get(name, "")
+class EvalGroup(PluginGroup):
+    """`benchflow eval -t …`, without a command, is an older spelling."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {spelling for param in self.get_params(ctx) for spelling in param.opts}
