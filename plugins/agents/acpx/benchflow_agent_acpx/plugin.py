@@ -52,7 +52,8 @@ def wrap(inner: AgentSpec) -> AgentSpec:
 
 def _layers() -> tuple[Layer, ...]:
     bridge = (Path(__file__).parent / "bridge.mjs").read_bytes()
-    return npm_layers(PREFIX, f"acpx@{VERSION}", lock=_LOCK.read_bytes(), files={"bridge.mjs": bridge})
+    check = (VERSION, f"{PREFIX}/node_modules/.bin/acpx", "--version")
+    return npm_layers(PREFIX, f"acpx@{VERSION}", lock=_LOCK.read_bytes(), files={"bridge.mjs": bridge}, check=check)
 
 
 def _through_acpx(context: AgentContext, launch: Launch) -> Launch:

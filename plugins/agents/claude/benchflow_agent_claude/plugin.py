@@ -15,6 +15,8 @@ VERSION = "0.99.1"
 PREFIX = "/opt/benchflow/agents/claude"
 _LOCK = Path(__file__).with_name("package-lock.json")
 _PACKAGE = "@agentclientprotocol/claude-agent-acp"
+_CHECK = ("2.1.312", NODE, f"{PREFIX}/node_modules/{_PACKAGE}/dist/index.js", "--cli", "--version")
+"""Claude Code itself, which comes as an optional native package of its SDK, and the version that it says."""
 _TIERS = ("OPUS", "SONNET", "HAIKU", "FABLE")
 
 
@@ -26,7 +28,7 @@ def benchflow_agent() -> AgentSpec:
         prepare=prepare,
         takes_model=True,
         options={},
-        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
+        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes(), check=_CHECK),
         wires=("messages",),
         auth=(
             AuthOption("api-key", env=("ANTHROPIC_API_KEY",)),

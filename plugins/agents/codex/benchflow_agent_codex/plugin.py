@@ -14,6 +14,8 @@ VERSION = "2.6.0"
 PREFIX = "/opt/benchflow/agents/codex"
 _LOCK = Path(__file__).with_name("package-lock.json")
 _PACKAGE = "@agentclientprotocol/codex-acp"
+_CHECK = ("0.166.0", f"{PREFIX}/node_modules/.bin/codex", "--version")
+"""Codex itself, which comes as an optional native package, and the version that it says."""
 _PROVIDER = "benchflow"
 _TITLE_MODEL = "gpt-5.6-luna"
 """Written into the adapter: it titles a session with it after the first turn, and goes on without where it may not."""
@@ -28,7 +30,7 @@ def benchflow_agent() -> AgentSpec:
         prepare=prepare,
         takes_model=True,
         options={},
-        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
+        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes(), check=_CHECK),
         wires=("responses",),
         auth=(
             *(AuthOption("api-key", env=(name,)) for name in keys),

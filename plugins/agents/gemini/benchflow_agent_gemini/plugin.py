@@ -24,12 +24,13 @@ _BUDGETS = {"none": 0, "minimal": 512, "low": 2048, "medium": 8192}
 
 @hookimpl
 def benchflow_agent() -> AgentSpec:
+    check = (VERSION, NODE, f"{PREFIX}/node_modules/{_PACKAGE}/bundle/gemini.js", "--version")
     return AgentSpec(
         summary="Gemini CLI",
         prepare=prepare,
         takes_model=True,
         options={},
-        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes()),
+        layers=npm_layers(PREFIX, f"{_PACKAGE}@{VERSION}", lock=_LOCK.read_bytes(), check=check),
         wires=("gemini",),
         auth=(
             AuthOption("api-key", env=("GEMINI_API_KEY",)),

@@ -17,6 +17,8 @@ _RELEASE = f"lab-core @ {_HOMEPAGE}/releases/download/v{VERSION}/lab_core-{VERSI
 _PARSE_DOC = f"""#!/bin/sh
 exec {PREFIX}/bin/python -m lab_core.sandbox.parsers.parse_doc "$@"
 """
+_PRINT_VERSION = "import importlib.metadata, lab_core.harness.run; print(importlib.metadata.version('lab-core'))"
+_CHECK = (VERSION, f"{PREFIX}/bin/python", "-c", _PRINT_VERSION)
 _PROVIDERS = {"messages": "anthropic", "responses": "openai", "gemini": "google"}
 """Wire to the harness's word for who speaks it."""
 
@@ -60,7 +62,8 @@ def layers(harness: bytes) -> tuple[Layer, Layer]:
     """`harness` is a line of requirements: where `lab-core` comes from."""
     here = Path(__file__).parent
     files = {"harness.py": (here / "harness.py").read_bytes(), "tools/parse-doc": _PARSE_DOC.encode()}
-    return pip_layers(PREFIX, f"lab-core@{VERSION}", (here / "requirements.txt").read_bytes() + harness, files=files)
+    requirements = (here / "requirements.txt").read_bytes() + harness
+    return pip_layers(PREFIX, f"lab-core@{VERSION}", requirements, files=files, check=_CHECK)
 
 
 def prepare(context: AgentContext) -> Launch:

@@ -42,7 +42,13 @@ def benchflow_agent() -> AgentSpec:
         prepare=prepare,
         takes_model=True,
         options={},
-        layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/opencode": _START.encode()}),
+        layers=npm_layers(
+            PREFIX,
+            *packages,
+            lock=_LOCK.read_bytes(),
+            files={"bin/opencode": _START.encode()},
+            check=(VERSION, f"{PREFIX}/bin/opencode", "--version"),
+        ),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(
             AuthOption(

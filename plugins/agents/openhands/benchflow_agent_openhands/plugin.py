@@ -13,6 +13,8 @@ VERSION = "1.16.0"
 PREFIX = "/opt/benchflow/agents/openhands"
 _MODELS = {"chat": ("openai/", "/v1"), "responses": ("openai/", "/v1"), "messages": ("anthropic/", "")}
 """Wire to the prefix that makes OpenHands speak it, and what its base URL ends with."""
+_PRINT_VERSION = "import openhands_cli.acp_impl.agent, importlib.metadata as m; print(m.version('openhands'))"
+_CHECK = (VERSION, f"{PREFIX}/bin/python", "-c", _PRINT_VERSION)
 _EFFORTS = {"minimal": "low", "max": "xhigh"}
 """Names it does not know, and the nearest that it does."""
 
@@ -21,12 +23,13 @@ _EFFORTS = {"minimal": "low", "max": "xhigh"}
 def benchflow_agent() -> AgentSpec:
     here = Path(__file__).parent
     files = {"start.py": (here / "start.py").read_bytes()}
+    requirements = (here / "requirements.txt").read_bytes()
     return AgentSpec(
         summary=f"OpenHands {VERSION}: a terminal, a file editor and sub-agents; asks for permission",
         prepare=prepare,
         takes_model=True,
         options={},
-        layers=pip_layers(PREFIX, f"openhands@{VERSION}", (here / "requirements.txt").read_bytes(), files=files),
+        layers=pip_layers(PREFIX, f"openhands@{VERSION}", requirements, files=files, check=_CHECK),
         wires=("messages", "chat", "responses"),
         auth=(AuthOption("api-key", env=("LLM_API_KEY",)),),
         skill_paths=("~/.agents/skills", ".agents/skills"),

@@ -35,7 +35,13 @@ def benchflow_agent() -> AgentSpec:
         prepare=prepare,
         takes_model=True,
         options={},
-        layers=npm_layers(PREFIX, *packages, lock=_LOCK.read_bytes(), files={"bin/pi": _PI.encode()}),
+        layers=npm_layers(
+            PREFIX,
+            *packages,
+            lock=_LOCK.read_bytes(),
+            files={"bin/pi": _PI.encode()},
+            check=(PI_VERSION, f"{PREFIX}/bin/pi", "--version"),
+        ),
         wires=("messages", "responses", "gemini", "chat"),
         auth=(
             # Only said, for its default model: each provider's key is its own, and this one is no other provider's.

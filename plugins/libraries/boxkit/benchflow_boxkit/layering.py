@@ -14,7 +14,7 @@ from typing import Any, Final
 from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
 
-__all__ = ["digest", "indexes", "install_failed", "prefix_of", "require_runtimes"]
+__all__ = ["digest", "indexes", "install_failed", "install_timed_out", "prefix_of", "require_runtimes"]
 
 _INDEXES: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry")
 _SAID: Final = 400
@@ -49,14 +49,25 @@ def indexes(env: Mapping[str, str]) -> dict[str, str]:
     return {name: env[name] for name in _INDEXES if env.get(name) and "@" not in env[name]}
 
 
+_REMEDY: Final = "See whether the package index can be reached; bench eval resume installs again what failed."
+
+
 def install_failed(layer: Layer, program: str, exit_code: int, output: bytes) -> BuildError:
-    """In one line: how it ended, and the last that was said. More of that is in the details."""
+    """In one line: how it ended, and the last that was said. More of that is in the details. It may be tried again."""
     log = output.decode(errors="replace")[-8000:]
     said = " ".join(log.split())
     last = said if len(said) <= _SAID else "… " + said[-_SAID:].partition(" ")[2]
     return BuildError(
-        f"Layer {layer.key}: {program} ended with {exit_code}: {last}", details={"log": log, "layer": layer.key}
+        f"Layer {layer.key}: {program} ended with {exit_code}: {last}",
+        remedy=_REMEDY,
+        retryable=True,
+        details={"log": log, "layer": layer.key},
     )
+
+
+def install_timed_out(layer: Layer) -> BuildError:
+    message = f"Layer {layer.key}: its install took longer than {layer.timeout:.0f} s."
+    return BuildError(message, remedy=_REMEDY, retryable=True, details={"layer": layer.key})
 
 
 def require_runtimes(runtimes: Sequence[Runtime], layers: Sequence[Layer]) -> None:

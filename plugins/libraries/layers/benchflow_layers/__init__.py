@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchflow_layers.npm import NODE, NODE_LAYER, NODE_VERSION, npm_layers
 from benchflow_layers.pip import PYTHON, PYTHON_LAYER, PYTHON_VERSION, pip_layers
+from benchflow_layers.versions import version_check
 
 __all__ = [
     "NODE",
@@ -14,4 +15,5 @@ __all__ = [
     "PYTHON_VERSION",
     "npm_layers",
     "pip_layers",
+    "version_check",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from benchflow_core.contracts import Layer, Runtime
+from benchflow_layers.versions import version_check
 
 __all__ = ["NODE", "NODE_LAYER", "NODE_VERSION", "npm_layers"]
 
@@ -35,13 +36,18 @@ NODE_LAYER: Final = Layer(
 
 
 def npm_layers(
-    prefix: str, *packages: str, lock: bytes | None = None, files: Mapping[str, bytes] | None = None
+    prefix: str,
+    *packages: str,
+    lock: bytes | None = None,
+    files: Mapping[str, bytes] | None = None,
+    check: tuple[str, ...] = (),
 ) -> tuple[Layer, Layer]:
     """Node's layer, and on top of it the agent's at `prefix`. Each package is `name@version`, exactly.
 
     `lock` is a `package-lock.json` of these packages: everything they depend on is then installed in the locked version
     with the locked digest, as `npm ci` does it; without it, dependencies are what the registry has on the day. What npm
-    installs is at `{prefix}/node_modules/`. `files` are further ones, as in `Layer`.
+    installs is at `{prefix}/node_modules/`. `files` are further ones, as in `Layer`. `check` is a version and the argv
+    of the program that prints it: the install fails where it does not start or says another one.
     """
     npm = (NODE, f"{_HOME}/lib/node_modules/npm/bin/npm-cli.js")
     options = ("--no-audit", "--no-fund", "--no-update-notifier", "--omit=dev", "--loglevel=error", "--cache=/tmp/npm")
@@ -56,7 +62,7 @@ def npm_layers(
     agent = Layer(
         key=key,
         prefix=prefix,
-        install=(install,),
+        install=(install, *([version_check(*check)] if check else [])),
         files={**locked, **(files or {})},
         env={
             "PATH": f"{_HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -17,7 +17,7 @@ from benchflow_boxkit.programs import Programs
 
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.sandboxes import SandboxContext
-from benchflow_core.errors import BuildError, CapabilityMissing
+from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_docker.container import Container, Mount
 from benchflow_sandbox_docker.interpreter import MOUNT, PYTHON
 from benchflow_sandbox_docker.volumes import Volumes
@@ -68,7 +68,7 @@ class Layers:
             async with asyncio.timeout(layer.timeout):
                 await self._install(layer, box, programs, env)
         except TimeoutError as error:
-            raise BuildError(f"Layer {layer.key}: its install took longer than {layer.timeout:.0f} s.") from error
+            raise layering.install_timed_out(layer) from error
         finally:
             await asyncio.shield(box.remove())
 

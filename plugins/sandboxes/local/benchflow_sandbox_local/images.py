@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchflow_boxkit.layering import install_failed
+from benchflow_boxkit.layering import install_failed, install_timed_out
 
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest
@@ -188,7 +188,7 @@ class Images:
                     if done.exit_code:
                         raise install_failed(layer, argv[0], done.exit_code, done.stdout + done.stderr)
         except TimeoutError as error:
-            raise BuildError(f"Layer {layer.key}: its install took longer than {layer.timeout:.0f} s.") from error
+            raise install_timed_out(layer) from error
         finally:
             await asyncio.shield(box.stop())
 

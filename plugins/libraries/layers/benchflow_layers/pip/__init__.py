@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from benchflow_core.contracts import Layer, Runtime
+from benchflow_layers.versions import version_check
 
 __all__ = ["PYTHON", "PYTHON_LAYER", "PYTHON_VERSION", "pip_layers"]
 
@@ -47,13 +48,18 @@ PYTHON_LAYER: Final = Layer(
 
 
 def pip_layers(
-    prefix: str, package: str, requirements: bytes, *, files: Mapping[str, bytes] | None = None
+    prefix: str,
+    package: str,
+    requirements: bytes,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    check: tuple[str, ...] = (),
 ) -> tuple[Layer, Layer]:
     """Python's layer, and on top of it the agent's: a virtual environment at `prefix`.
 
     `package` is `name@version`, for the key; `requirements` lists everything it needs as `name==version`, one a line,
     as `uv pip compile` writes it: nothing else is installed. The agent's interpreter is `{prefix}/bin/python`. `files`
-    are further ones, as in `Layer`.
+    are further ones, as in `Layer`. `check` is a version and the argv of what prints it, as in `npm_layers`.
     """
     uv = (
         *(f"{_PREFIX}/uv/bin/uv", "pip", "install", "--quiet", "--no-deps", "--no-cache", "--compile-bytecode"),
@@ -71,6 +77,7 @@ def pip_layers(
         install=(
             (PYTHON, "-m", "venv", "--without-pip", "{prefix}"),
             ("sh", "-c", through_pips_index, "sh", *uv),
+            *([version_check(*check)] if check else []),
         ),
     )
     return PYTHON_LAYER, agent
