@@ -22,7 +22,8 @@ SUITE = sorted(path.name for path in HERE.glob("test_*.py") if path.name != Path
 PREFIX = "x-"
 ENV = {**os.environ, "BENCHFLOW_TEST_PREFIX": PREFIX}
 """As it is outside of tests, which hide the Docker engine from those that do not ask for it."""
-_EP_GROUP = re.compile(r'^\[project\.entry-points\."benchflow\.\w+"\]$')
+_EP_GROUP = re.compile(r'^\[project\.entry-points\."benchflow\.(?!commands)\w+"\]$')
+"""Commands keep their names: those are what the suite types."""
 _EP = re.compile(r"^([\w.+-]+)( = )")
 
 
