@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.errors import ConfigurationError
@@ -77,7 +76,7 @@ def compare(*jobs: str | Path, metric: str = "pass", margin: float | None = None
     return Comparisons(compared(load_sides([str(job) for job in jobs]), metric=metric, margin=margin))
 
 
-def _pandas() -> ModuleType:
+def _pandas() -> Any:
     try:
         import pandas
     except ImportError:

@@ -5,6 +5,8 @@ things are ours: the box itself is the sandbox, where the original starts a cont
 A prompt is one run, as in the original: the next one starts a new conversation on the same files.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -13,7 +15,9 @@ import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 # Standard output belongs to the protocol; the harness prints its progress.
 PROTOCOL = os.fdopen(os.dup(1), "w", buffering=1)
@@ -37,12 +41,12 @@ class Cancelled(BaseException):
 class Box(Sandbox):
     """The harness's sandbox, which is here already."""
 
-    def __init__(self, cwd):
+    def __init__(self, cwd: str) -> None:
         output = os.path.normpath(f"{cwd}/{SETTINGS['output']}")
         super().__init__(documents_dir=f"{cwd}/documents", output_dir=output, workspace_dir=cwd)
-        self.running = None
+        self.running: subprocess.Popen[str] | None = None
 
-    def start(self):
+    def start(self) -> None:
         for folder in (self.documents_dir, self.output_dir):
             folder.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(WORKSPACE_PATH):
@@ -50,10 +54,17 @@ class Box(Sandbox):
             with contextlib.suppress(OSError):
                 Path(WORKSPACE_PATH).symlink_to(self.workspace_dir)
 
-    def stop(self):
+    def stop(self) -> None:
         pass
 
-    def exec(self, command, *, cwd=WORKSPACE_PATH, timeout=None, env=None):
+    def exec(
+        self,
+        command: str,
+        *,
+        cwd: str = WORKSPACE_PATH,
+        timeout: float | None = None,
+        env: dict[str, str] | None = None,
+    ) -> ExecResult:
         limit = self.default_timeout if timeout is None else timeout
         shown = {"DOCUMENTS_DIR": DOCUMENTS_PATH, "OUTPUT_DIR": OUTPUT_PATH, "WORKSPACE_DIR": WORKSPACE_PATH}
         if os.path.realpath(WORKSPACE_PATH) != str(self.workspace_dir):
@@ -81,7 +92,7 @@ class Box(Sandbox):
             self.running = None
         return ExecResult(out, err, process.returncode)
 
-    def interrupt(self):
+    def interrupt(self) -> None:
         process = self.running
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -89,18 +100,18 @@ class Box(Sandbox):
 
 
 class Session:
-    def __init__(self, agent, cwd):
+    def __init__(self, agent: Agent, cwd: str) -> None:
         self.agent = agent
         self.id = str(uuid.uuid4())
         self.box = Box(cwd)
         self.box.start()
-        self.turn = None
+        self.turn: Turn | None = None
 
-    def prompt(self, text, answer):
+    def prompt(self, text: str, answer: Callable[..., None]) -> None:
         turn = self.turn = Turn(self, answer)
         threading.Thread(target=turn.run, args=(text,), daemon=True).start()
 
-    def update(self, what, /, **values):
+    def update(self, what: str, /, **values: Any) -> None:
         self.agent.send(
             method="session/update", params={"sessionId": self.id, "update": {"sessionUpdate": what, **values}}
         )
@@ -109,10 +120,10 @@ class Session:
 class Turn:
     """One run of the harness, told as it goes. A cancelled one is answered at once and ends at its next step."""
 
-    def __init__(self, session, answer):
+    def __init__(self, session: Session, answer: Callable[..., None]) -> None:
         self.session, self.answer, self.cancelled = session, answer, False
 
-    def run(self, text):
+    def run(self, text: str) -> None:
         try:
             result = self.work(text)
         except Cancelled:
@@ -125,11 +136,11 @@ class Turn:
         reason = reasons.get(result["finish_reason"], "end_turn")
         self.answer(result={"stopReason": reason, "usage": usage, "_meta": {"finish": result["finish_reason"]}})
 
-    def work(self, text):
+    def work(self, text: str) -> dict[str, Any]:
         adapter = lab.create_adapter(SETTINGS["model"], reasoning_effort=SETTINGS["effort"])
         ask = adapter.chat
 
-        def chat(messages, tools):
+        def chat(messages: Any, tools: Any) -> Any:
             self.check()
             response = ask(messages, tools)
             self.check()
@@ -144,18 +155,25 @@ class Turn:
         prompt = lab.build_system_preamble(True) + lab.load_skills(lab.DEFAULT_SKILLS)
         lab.setup_skill_scripts(lab.DEFAULT_SKILLS, self.session.box.workspace_dir)
         tools = get_all_tool_definitions(enable_finish=True)
-        return run_agent(adapter, prompt, text, executor, tools=tools, max_turns=SETTINGS["max_turns"])
+        result: dict[str, Any] = run_agent(
+            adapter, prompt, text, executor, tools=tools, max_turns=SETTINGS["max_turns"]
+        )
+        return result
 
-    def check(self):
+    def check(self) -> None:
         if self.cancelled:
             raise Cancelled
 
-    def call(self, do, name, arguments):
+    def call(self, do: Callable[[str, Any], str], name: str, arguments: Any) -> str:
         self.check()
         given = (
             json.loads(arguments) if isinstance(arguments, str) and arguments.lstrip().startswith("{") else arguments
         )
-        about = {"toolCallId": f"harvey-{uuid.uuid4().hex[:12]}", "title": name, "kind": KINDS.get(name, "other")}
+        about: dict[str, Any] = {
+            "toolCallId": f"harvey-{uuid.uuid4().hex[:12]}",
+            "title": name,
+            "kind": KINDS.get(name, "other"),
+        }
         about["rawInput"] = given if isinstance(given, dict) else {"arguments": given}
         self.session.update("tool_call", status="in_progress", **about)
         if name in CHANGING and not self.allowed(about):
@@ -168,7 +186,7 @@ class Turn:
         self.session.update("tool_call_update", toolCallId=about["toolCallId"], status=status, content=content)
         return result
 
-    def allowed(self, about):
+    def allowed(self, about: dict[str, Any]) -> bool:
         if not SETTINGS["ask"]:
             return True
         options = [
@@ -176,41 +194,44 @@ class Turn:
             {"optionId": "no", "name": "Reject", "kind": "reject_once"},
         ]
         params = {"sessionId": self.session.id, "toolCall": about, "options": options}
-        return self.session.agent.ask("session/request_permission", params).get("outcome", {}).get("optionId") == "yes"
+        outcome = self.session.agent.ask("session/request_permission", params).get("outcome", {})
+        return bool(outcome.get("optionId") == "yes")
 
-    def cancel(self):
+    def cancel(self) -> None:
         self.cancelled = True
         self.session.box.interrupt()
         self.answer(result={"stopReason": "cancelled"})
 
 
 class Agent:
-    def __init__(self):
-        self.sessions, self.waiting = {}, {}
+    def __init__(self) -> None:
+        self.sessions: dict[str, Session] = {}
+        self.waiting: dict[Any, tuple[threading.Event, list[dict[str, Any]]]] = {}
         self.lock = threading.Lock()
 
-    def send(self, **message):
+    def send(self, **message: Any) -> None:
         with self.lock:
             PROTOCOL.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
 
-    def ask(self, method, params):
-        number, event, found = f"harvey-{uuid.uuid4().hex[:8]}", threading.Event(), []
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        number, event = f"harvey-{uuid.uuid4().hex[:8]}", threading.Event()
+        found: list[dict[str, Any]] = []
         self.waiting[number] = (event, found)
         self.send(id=number, method=method, params=params)
         event.wait()
         return found[0]
 
-    def answering(self, number):
-        """Answers a request once, whoever comes first."""
+    def answering(self, number: Any) -> Callable[..., None]:
+        """Return a function that answers a request the first time it is called, and does nothing after that."""
         done = threading.Lock()
 
-        def answer(**outcome):
+        def answer(**outcome: Any) -> None:
             if done.acquire(blocking=False):
                 self.send(id=number, **outcome)
 
         return answer
 
-    def handle(self, message):
+    def handle(self, message: dict[str, Any]) -> None:
         number, method, params = message.get("id"), message.get("method"), message.get("params") or {}
         if method is None and number in self.waiting:
             event, found = self.waiting.pop(number)

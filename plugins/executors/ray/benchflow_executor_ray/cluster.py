@@ -130,7 +130,7 @@ class Cluster:
         async with node.ready:
             if node.actor is None:
                 place = NodeAffinitySchedulingStrategy(node.id, soft=False)
-                make = ray.remote(NodeWorker).options(
+                make: Any = ray.remote(NodeWorker).options(
                     num_cpus=0, max_concurrency=_AT_ONCE, scheduling_strategy=place, max_restarts=0
                 )
                 actor = make.remote(self._env)
@@ -171,7 +171,7 @@ def _refuse_deaf(address: str) -> None:
 
 def _join(address: str | None) -> None:
     _refuse_deaf(address or os.environ.get("RAY_ADDRESS", ""))
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         ray.init(address=address or "auto", **quiet)
     except ConnectionError:

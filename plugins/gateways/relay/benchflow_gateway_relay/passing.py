@@ -165,7 +165,7 @@ async def _chunks(upstream: aiohttp.ClientResponse, hidden: KeyFilter) -> AsyncI
 
 def _models(key: Key, route: Route) -> web.StreamResponse:
     wire = key.request.client_wire
-    helper = (route.model,) if key.opens(route.model) else ()
+    helper = (route.model,) if route.model is not None and key.opens(route.model) else ()
     found = model_list(wire, key.models + helper, route.model)
     if found is None:
         return error(wire, 404, f"model '{route.model}' is not declared for this rollout")

@@ -200,7 +200,7 @@ def _remote_content(body: Mapping[str, Any]) -> str | None:
             for key, inner in value.items():
                 if isinstance(inner, str):
                     if key in _LINKS and not inner.startswith("data:"):
-                        return key
+                        return str(key)
                 elif isinstance(inner, dict):
                     link = inner.get("url")
                     remote = isinstance(link, str) and not link.startswith("data:")

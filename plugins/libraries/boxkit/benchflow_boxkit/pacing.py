@@ -50,7 +50,7 @@ class Pace:
     @staticmethod
     def _pause(error: InfrastructureError, failures: int) -> float:
         asked = float(error.details.get("retry_after") or 0.0)
-        return max(asked, min(20.0, 0.25 * 2**failures)) * random.uniform(1.0, 1.5)
+        return max(asked, min(20.0, 0.25 * 2.0**failures)) * random.uniform(1.0, 1.5)
 
     async def _opened(self) -> None:
         loop = asyncio.get_running_loop()

@@ -36,7 +36,7 @@ CAPABILITIES: Final = frozenset(
     }
 )
 """What the box kit makes of any vendor whose boxes can be cut off from the network while they run."""
-VIEWS: Final = {
+VIEWS: Final[dict[str, str]] = {
     Capability.ACCESS_VIEW: "where root of a box may mount, which is tried when it is first asked for",
 }
 """The caveat of a vendor that declares `Capability.ACCESS_VIEW`: the box kit makes views from mounts in the box.

@@ -71,6 +71,6 @@ class Client:
         return ObjectStorageApi(self._generated())
 
     async def close(self) -> None:
-        opened = [client for client in (self._daytona, self._plain) if client is not None]
+        opened: list[Any] = [client for client in (self._daytona, self._plain) if client is not None]
         self._daytona = self._plain = None
         await asyncio.gather(*(client.close() for client in opened), return_exceptions=True)

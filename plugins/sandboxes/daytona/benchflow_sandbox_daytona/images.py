@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import aiohttp
 from benchflow_boxkit.failures import Missing
@@ -193,7 +194,7 @@ def _state(snapshot: SnapshotDto) -> str:
     return str(getattr(snapshot.state, "value", snapshot.state))
 
 
-def _pack(folder: Path, file: IO[bytes]) -> str:
+def _pack(folder: Path, file: io.BufferedRandom) -> str:
     """The same bytes for the same content. Plain files: Daytona's builder takes nothing else from an archive."""
 
     def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -142,7 +142,7 @@ class Images:
 
     async def add_layers(self, image: ImageRef, layers: Sequence[Layer]) -> ImageRef:
         recipe = Recipe.of(image.meta)
-        shown, ours = dict(recipe.shown), {}
+        shown, ours = dict(recipe.shown), dict[str, str]()
         for layer in layers:
             ours[_prefix(layer)] = await self._layer(layer, ours)
         shown |= ours

@@ -225,7 +225,7 @@ def answer(
     """A page of events in the list's envelope."""
     order = order or call.get("orderBy")
     keyed = sorted(((_key(event, order, calendar.time_zone), event) for event in found), key=lambda one: one[0])
-    question = [
+    question: list[Any] = [
         calendar.id,
         {name: value for name, value in call.query.items() if name not in ("pageToken", "maxResults")},
     ]

@@ -49,7 +49,7 @@ def bad_page_token() -> ApiError:
 
 
 def page_size(call: Call, default: int, most: int) -> int:
-    return min(call.get("maxResults", default), most)
+    return min(int(call.get("maxResults", default)), most)
 
 
 def page_of(

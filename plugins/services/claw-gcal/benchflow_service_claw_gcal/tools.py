@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchflow_claw_kit import Tool
 
 TEXT = {"type": "string"}
@@ -10,8 +12,8 @@ _TIME = {
     "description": "dateTime (RFC 3339) with timeZone, or date for a whole day",
     "properties": {"dateTime": TEXT, "date": TEXT, "timeZone": TEXT},
 }
-_WHERE = {"calendarId": {**TEXT, "description": "primary, or a calendar's id"}}
-_FIELDS = {
+_WHERE: dict[str, Any] = {"calendarId": {**TEXT, "description": "primary, or a calendar's id"}}
+_FIELDS: dict[str, Any] = {
     "summary": TEXT,
     "description": TEXT,
     "location": TEXT,

@@ -118,7 +118,7 @@ def matches(criteria: dict[str, Any], row: Row, search: SearchBox) -> bool:
         return False
     if "size" in criteria and criteria.get("sizeComparison") in ("smaller", "larger"):
         larger = row["size"] > criteria["size"]
-        return larger == (criteria["sizeComparison"] == "larger")
+        return bool(larger == (criteria["sizeComparison"] == "larger"))
     return True
 
 

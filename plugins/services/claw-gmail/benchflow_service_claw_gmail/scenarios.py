@@ -85,8 +85,15 @@ def _label(store: Store, user: str, name: str) -> str:
     if row:
         return str(row["id"])
     id = f"Label_{store.count('label:' + user)}"
-    visible = {"message_list_visibility": "show", "label_list_visibility": "labelShow"}
-    store.insert("labels", user=user, id=id, name=name, type="user", **visible)
+    store.insert(
+        "labels",
+        user=user,
+        id=id,
+        name=name,
+        type="user",
+        message_list_visibility="show",
+        label_list_visibility="labelShow",
+    )
     return id
 
 

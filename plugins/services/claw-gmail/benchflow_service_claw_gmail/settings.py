@@ -280,11 +280,13 @@ def _change_send_as(call: Call, whole: bool) -> dict[str, Any]:
     box = mailbox_of(call)
     address = call["sendAsEmail"].lower()
     old = _item(box, "send_as", address)
-    fixed = {name: old[name] for name in ("sendAsEmail", "isPrimary", "verificationStatus") if name in old}
+    fixed: dict[str, Any] = {
+        name: old[name] for name in ("sendAsEmail", "isPrimary", "verificationStatus") if name in old
+    }
     if call.body.get("isDefault") and old.get("verificationStatus", "accepted") != "accepted":
         raise invalid_argument("An unverified alias cannot be the default")
     base = {"displayName": "", "replyToAddress": "", "signature": ""} if whole else old
-    data = {**base, **_smtp_hidden(call.body), **fixed}
+    data: dict[str, Any] = {**base, **_smtp_hidden(call.body), **fixed}
     data["isDefault"] = bool(call.body.get("isDefault")) or bool(old.get("isDefault"))
     box.store.update("send_as", {"user": box.user, "id": address}, data=data)
     if data["isDefault"]:

@@ -63,9 +63,10 @@ def answering(service: str) -> set[str]:
 
 def table(service: str) -> str:
     own = coverage(service)
-    if PAGES[service] is None:
+    source = PAGES[service]
+    if source is None:
         return str(own.table(shown(service)))
-    doc = document(*PAGES[service])
+    doc = document(*source)
     answered = import_module(f"benchflow_service_claw_{service}.service").SERVICE.api.methods
     facts = {
         method["id"]: {

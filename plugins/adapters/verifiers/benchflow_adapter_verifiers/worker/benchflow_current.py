@@ -8,19 +8,21 @@ import contextvars
 import itertools
 import os
 import time
+from collections.abc import AsyncIterator
+from typing import Any
 
 import verifiers.v1 as vf
 from aiohttp import web
 from benchflow_harness import SAID
-from benchflow_worker import flatten
+from benchflow_worker import Play, flatten
 from verifiers.v1.configs.agent import agent_config_fields
 from verifiers.v1.runtimes import DockerConfig, DockerRuntimeInfo
 from verifiers.v1.utils.loaders import environment_class
 
-_playing = contextvars.ContextVar("playing")
+_playing: contextvars.ContextVar[BoxRuntime] = contextvars.ContextVar("playing")
 
 
-def describe(spec):
+def describe(spec: dict[str, Any]) -> dict[str, Any]:
     """Every task, with what its box needs."""
     config = env_config(spec)
     taskset = vf.load_taskset(config.taskset)
@@ -37,13 +39,13 @@ def describe(spec):
     return {"tasks": tasks, "tools": tools, "seats": list(agent_config_fields(config)), "version": _version()}
 
 
-def _version():
+def _version() -> str:
     from verifiers import __version__
 
-    return __version__
+    return str(__version__)
 
 
-def _task(task):
+def _task(task: Any) -> dict[str, Any]:
     data = task.data
     try:
         said = flatten(data.system_prompt, data.prompt)
@@ -65,7 +67,7 @@ def _task(task):
     }
 
 
-def env_config(spec):
+def env_config(spec: dict[str, Any]) -> Any:
     """Every seat is BenchFlow's agent."""
     wanted = {"taskset": {**spec["args"], "id": spec["id"]}}
     seats = agent_config_fields(vf.resolve_env_config(wanted))
@@ -78,63 +80,63 @@ class BoxRuntime(vf.Runtime):
 
     supports_user = True
 
-    def __init__(self, play, data):
+    def __init__(self, play: Play, data: Any) -> None:
         super().__init__()
         self.play = play
         image = {"image": data.image} if data.image else {}
         self.config = DockerConfig(**image, allow=data.network_allow, block=data.network_block)
         self.info = DockerRuntimeInfo(**self.config.model_dump())
 
-    async def start(self):
+    async def start(self) -> None:
         pass
 
-    async def run(self, argv, env):
+    async def run(self, argv: list[str], env: dict[str, str]) -> Any:
         done = await self.play.ask("run", argv=argv, env=self.process_env(env), user=self.user)
         return vf.ProgramResult(done["exit_code"], done["stdout"], done["stderr"])
 
-    async def _read(self, path, max_bytes=None):
+    async def _read(self, path: str, max_bytes: int | None = None) -> bytes:
         return base64.b64decode(await self.play.ask("read", path=path, limit=max_bytes, user=self.user))
 
-    async def write(self, path, data):
+    async def write(self, path: str, data: bytes) -> None:
         await self.play.ask("write", path=path, data=base64.b64encode(data).decode(), user=self.user)
 
-    async def teardown(self):
+    async def teardown(self) -> None:
         pass
 
 
 class Lent:
     """An environment's agents, each placed into the box there is."""
 
-    def __init__(self, agents):
+    def __init__(self, agents: Any) -> None:
         self._agents = agents
 
-    def __getattr__(self, seat):
+    def __getattr__(self, seat: str) -> LentAgent:
         return LentAgent(getattr(self._agents, seat))
 
 
 class LentAgent:
-    def __init__(self, agent):
+    def __init__(self, agent: Any) -> None:
         self._agent = agent
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._agent, name)
 
-    def run(self, task, *, runtime=None, **more):
+    def run(self, task: Any, *, runtime: Any = None, **more: Any) -> Any:
         return self._agent.run(task, runtime=runtime or _playing.get(), **more)
 
-    def interaction(self, task, *, runtime=None, **more):
+    def interaction(self, task: Any, *, runtime: Any = None, **more: Any) -> Any:
         return self._agent.interaction(task, runtime=runtime or _playing.get(), **more)
 
     @contextlib.asynccontextmanager
-    async def provision(self, task=None):
+    async def provision(self, task: Any = None) -> AsyncIterator[BoxRuntime]:
         yield _playing.get()
 
 
-async def open_game(spec):
+async def open_game(spec: dict[str, Any]) -> Game:
     config = env_config(spec)
     base = environment_class(config.taskset.id, config.id)
 
-    async def run(self, task, agents):
+    async def run(self: Any, task: Any, agents: Any) -> None:
         await base.run(self, task, Lent(agents))
 
     env = type(base.__name__, (base,), {"run": run})(config)
@@ -146,10 +148,10 @@ async def open_game(spec):
 class Game:
     """One environment that is being served, and the endpoint that stands for its model."""
 
-    def __init__(self, env, stack):
+    def __init__(self, env: Any, stack: contextlib.AsyncExitStack) -> None:
         self._env, self._stack = env, stack
 
-    async def open(self):
+    async def open(self) -> None:
         app = web.Application(client_max_size=1 << 28)
         app.router.add_post("/v1/chat/completions", _repeat)
         runner = web.AppRunner(app)
@@ -161,7 +163,7 @@ class Game:
         self._context = vf.ModelContext(model="agent", client=client, sampling=vf.SamplingConfig())
         await self._stack.enter_async_context(self._env.serving())
 
-    async def play(self, play, data):
+    async def play(self, play: Play, data: dict[str, Any]) -> dict[str, Any]:
         kind = type(self._env.taskset).task_type()
         task = kind(kind.data_type().model_validate(data), self._env.config.taskset.task)
         _playing.set(BoxRuntime(play, task.data))
@@ -184,7 +186,7 @@ class Game:
         }
 
 
-async def _repeat(request):
+async def _repeat(request: web.Request) -> web.Response:
     message = SAID[request.headers["X-Session-ID"]]
     finish = "tool_calls" if message.get("tool_calls") else "stop"
     choice = {"index": 0, "message": message, "finish_reason": finish}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -12,20 +13,21 @@ from benchflow_worker import Conversation, flatten
 __all__ = ["BenchflowHarness"]
 
 ENDED = "The environment has ended this episode."
-SAID = {}
+SAID: dict[str, dict[str, Any]] = {}
 """By trace: what the agent did last, for the endpoint in the place of a model to repeat."""
 
 
 class AgentSession(vf.HarnessSession):
     """The turns of one seat."""
 
-    conversation = None
+    conversation: Conversation | None = None
 
-    async def _run(self, messages=None):
-        play, first = self.runtime.play, self.conversation is None
-        if first:
-            self.history, self.tools = [], []
-            self.conversation = Conversation(play, self.trace.agent.name)
+    async def _run(self, messages: Any = None) -> Any:
+        play, talk, first = self.runtime.play, self.conversation, self.conversation is None
+        if talk is None:
+            self.history: list[Any] = []
+            self.tools: list[dict[str, Any]] = []
+            talk = self.conversation = Conversation(play, self.trace.agent.name)
             play.tools = self._mcp
         news = messages if messages is not None else self.data.prompt
         system = self.data.system_prompt if first else None
@@ -33,13 +35,13 @@ class AgentSession(vf.HarnessSession):
             self.history.append({"role": "system", "content": system})
         for message in [{"role": "user", "content": news}] if isinstance(news, str) else news or []:
             self.history.append(message if isinstance(message, dict) else message.model_dump(exclude_none=True))
-        kind, what = await self.conversation.step(text=flatten(system, news))
+        kind, what = await talk.step(text=flatten(system, news))
         while kind == "call":
             response = await self._tool(*what)
             if response is None:  # a limit or a stop condition of theirs
-                await self.conversation.stop()
+                await talk.stop()
                 return vf.ProgramResult(0, "", "")
-            kind, what = await self.conversation.step(result=response)
+            kind, what = await talk.step(result=response)
         if play.over == "agent_timeout":
             self.trace.record_timeout("agent")
         elif play.over:
@@ -48,7 +50,7 @@ class AgentSession(vf.HarnessSession):
             await self._commit({"role": "assistant", "content": what})
         return vf.ProgramResult(0, "", "")
 
-    async def _commit(self, message):
+    async def _commit(self, message: dict[str, Any]) -> bool:
         """As a model's turn: their limits and stop conditions may refuse it."""
         SAID[self.trace.id] = message
         body = {"model": self.ctx.model, "messages": self.history, **({"tools": self.tools} if self.tools else {})}
@@ -60,7 +62,7 @@ class AgentSession(vf.HarnessSession):
             self.history.append(message)
         return answer.status_code == 200
 
-    async def _tool(self, server, request):
+    async def _tool(self, server: str, request: dict[str, Any]) -> Any:
         params = request["params"]
         name = f"{server}_{params['name']}" if server else params["name"]
         call = {"name": name, "arguments": json.dumps(params.get("arguments") or {})}
@@ -78,7 +80,7 @@ class AgentSession(vf.HarnessSession):
         self.history.append({"role": "tool", "tool_call_id": number, "content": text})
         return response
 
-    async def _mcp(self, server, request):
+    async def _mcp(self, server: str, request: dict[str, Any]) -> Any:
         """Everything but a call goes to their server as it is; a call waits for its turn."""
         from benchflow_worker import failure
 
@@ -93,7 +95,7 @@ class AgentSession(vf.HarnessSession):
         answer = None if active is None else await active.call((server, request))
         return answer or failure(request, ENDED)
 
-    def _list(self, server, response):
+    def _list(self, server: str, response: dict[str, Any]) -> None:
         for tool in (response.get("result") or {}).get("tools", []):
             name = f"{server}_{tool['name']}" if server else tool["name"]
             function = {"name": name, "description": tool.get("description") or "", "parameters": tool["inputSchema"]}
@@ -107,14 +109,24 @@ class BenchflowHarness(vf.Harness[vf.HarnessConfig]):
     SUPPORTS_MCP = SUPPORTS_RESUME = APPENDS_SYSTEM_PROMPT = True
     NEEDS_CONTAINER = EXECUTES_CODE = False
 
-    async def session(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data, tool_interception_url=None):
+    async def session(
+        self,
+        ctx: Any,
+        trace: Any,
+        runtime: Any,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: Any,
+        tool_interception_url: str | None = None,
+    ) -> AgentSession:
         return AgentSession(self, ctx, trace, runtime, endpoint, secret, mcp_urls, data, tool_interception_url)
 
-    async def launch(self, *args, **more):
+    async def launch(self, *args: Any, **more: Any) -> Any:
         raise NotImplementedError("it is driven by its session")
 
 
-async def post(url, request):
+async def post(url: str, request: dict[str, Any]) -> Any:
     headers = {"Accept": "application/json, text/event-stream"}
     async with httpx.AsyncClient(timeout=None) as client:
         answer = await client.post(url, json=request, headers=headers)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 from uuid import uuid4
 
 import verifiers.legacy as vf
-from benchflow_worker import Conversation, failure, flatten, told
+from benchflow_worker import Conversation, Play, failure, flatten, told
 from verifiers.legacy.clients import Client
 from verifiers.legacy.types import Response, ResponseMessage, ToolCall
 
@@ -15,7 +16,7 @@ ENDED = "The environment has ended this episode."
 _PROTOCOL = "2025-06-18"
 
 
-def describe(spec):
+def describe(spec: dict[str, Any]) -> dict[str, Any]:
     env = vf.load_environment(spec["id"], **spec["args"])
     if not isinstance(env, vf.MultiTurnEnv):
         raise ValueError(f"its environment is a {type(env).__name__}, which does not play turns")
@@ -28,7 +29,7 @@ def describe(spec):
     return {"tasks": tasks, "tools": ["tools"] if env.tool_defs else [], "seats": ["agent"], "version": __version__}
 
 
-def _task(row, number):
+def _task(row: dict[str, Any], number: int) -> dict[str, Any]:
     row.setdefault("example_id", number)
     try:
         return {"data": row, "instruction": flatten(None, row.get("prompt"))}
@@ -36,17 +37,17 @@ def _task(row, number):
         raise ValueError(f"task {number}: {error}") from None
 
 
-async def open_game(spec):
+async def open_game(spec: dict[str, Any]) -> Game:
     return Game(vf.load_environment(spec["id"], **spec["args"]))
 
 
 class Game:
     """One environment, loaded once; each play has a policy of its own."""
 
-    def __init__(self, env):
+    def __init__(self, env: Any) -> None:
         self._env = env
 
-    async def play(self, play, data):
+    async def play(self, play: Play, data: dict[str, Any]) -> dict[str, Any]:
         policy = Policy(self._env, play)
         play.tools = policy.mcp
         state = await self._env.rollout(data, policy, "agent", {})
@@ -66,11 +67,13 @@ class Game:
 class Policy(Client):
     """The agent where a model's client is expected: a step of its turn is a response."""
 
-    def __init__(self, env, play):
+    def __init__(self, env: Any, play: Play) -> None:
         super().__init__(None)
         self._env, self._play, self._talk, self._seen = env, play, Conversation(play, "agent"), 0
 
-    async def get_response(self, prompt, model, sampling_args, tools=None, state=None, **more):
+    async def get_response(
+        self, prompt: Any, model: str, sampling_args: Any, tools: Any = None, state: Any = None, **more: Any
+    ) -> Any:
         news, self._seen = prompt[self._seen :], len(prompt) + 1
         if self._talk.turn is not None:
             kind, what = await self._talk.step(result="\n".join(_text(message) for message in news))
@@ -87,11 +90,12 @@ class Policy(Client):
         )
         return Response(id=uuid4().hex, created=int(time.time()), model="agent", message=message)
 
-    async def mcp(self, server, request):
+    async def mcp(self, server: str, request: dict[str, Any]) -> dict[str, Any] | None:
         """The few methods a client of tools needs."""
         method, number = request.get("method"), request.get("id")
         if number is None:
             return None
+        result: dict[str, Any] = {}
         if method == "initialize":
             version = (request.get("params") or {}).get("protocolVersion", _PROTOCOL)
             info = {"name": "tools", "version": "1"}
@@ -104,33 +108,32 @@ class Policy(Client):
         elif method == "tools/call":
             text = await self._talk.call(request) if self._talk.turn is not None else None
             if text is None:
-                return failure(request, ENDED)
+                ended: dict[str, Any] = failure(request, ENDED)
+                return ended
             result = {"content": [{"type": "text", "text": text}], "isError": False}
-        elif method == "ping":
-            result = {}
-        else:
+        elif method != "ping":
             return {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": f"no method '{method}'"}}
         return {"jsonrpc": "2.0", "id": number, "result": result}
 
-    async def stop(self):
+    async def stop(self) -> None:
         await self._talk.stop()
 
-    async def close(self):
+    async def close(self) -> None:
         pass
 
-    def _unused(self, *args, **more):
+    def _unused(self, *args: Any, **more: Any) -> Any:
         raise NotImplementedError("get_response is all there is")
 
     setup_client = to_native_tool = to_native_prompt = get_native_response = _unused
     raise_from_native_response = from_native_response = _unused
 
 
-def _call(request):
+def _call(request: dict[str, Any]) -> Any:
     params = request["params"]
     arguments = json.dumps(params.get("arguments") or {})
     return ToolCall(id=f"call_{uuid4().hex[:12]}", name=params["name"], arguments=arguments)
 
 
-def _text(message):
+def _text(message: Any) -> str:
     content = message.content if hasattr(message, "content") else message["content"]
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content or [])

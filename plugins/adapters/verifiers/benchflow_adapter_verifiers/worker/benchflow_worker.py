@@ -10,28 +10,35 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable, Coroutine
 from importlib import import_module
+from typing import Any
+
+Message = dict[str, Any]
+Send = Callable[[Message], None]
 
 
 class Play:
     """One episode: what it asks of BenchFlow, and the agent's tool calls on their way to the environment."""
 
-    def __init__(self, number, send):
-        self.number, self._send, self._waiting, self._asked = number, send, {}, 0
-        self.tools = None  # async (server, request) -> response, once the environment serves tools
-        self.over = None  # why the agent will not act any more
-        self.conversations = []
+    def __init__(self, number: int, send: Send) -> None:
+        self.number, self._send, self._asked = number, send, 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        # async (server, request) -> response, once the environment serves tools
+        self.tools: Callable[[str, Message], Coroutine[Any, Any, Any]] | None = None
+        self.over: str | None = None  # why the agent will not act any more
+        self.conversations: list[Conversation] = []
 
-    async def ask(self, what, **data):
+    async def ask(self, what: str, **data: Any) -> Any:
         self._asked += 1
         answer = self._waiting[self._asked] = asyncio.get_running_loop().create_future()
         self._send({"play": self.number, "ask": self._asked, "what": what, **data})
         return await answer
 
-    def cancel(self):
+    def cancel(self) -> None:
         self._send({"play": self.number, "what": "cancel"})
 
-    def answer(self, message):
+    def answer(self, message: Message) -> None:
         future = self._waiting.pop(message["ask"], None)
         if future is None or future.done():
             return
@@ -40,30 +47,32 @@ class Play:
         else:
             future.set_result(message.get("value"))
 
-    def end(self, why):
+    def end(self, why: str) -> None:
         self.over = why
         for conversation in self.conversations:
             conversation.end()
 
-    async def mcp(self, server, request):
+    async def mcp(self, server: str, request: Message) -> Any:
         if self.tools is None:
             return failure(request, "The environment serves no tools now.")
         return await self.tools(server, request)
 
-    def active(self):
+    def active(self) -> Conversation | None:
         return next((one for one in self.conversations if one.turn is not None), None)
 
 
 class Conversation:
     """The agent as a policy: each step ends with its next tool call, or with what it says at the end of its turn."""
 
-    def __init__(self, play, seat):
-        self._play, self._seat, self._calls = play, seat, asyncio.Queue()
-        self.turn = self._pending = None
+    def __init__(self, play: Play, seat: str) -> None:
+        self._play, self._seat = play, seat
+        self._calls: asyncio.Queue[tuple[Any, asyncio.Future[Any]]] = asyncio.Queue()
+        self.turn: asyncio.Future[Any] | None = None
+        self._pending: asyncio.Future[Any] | None = None
         self.closed = False
         play.conversations.append(self)
 
-    async def call(self, request):
+    async def call(self, request: Any) -> Any:
         """A tool call of the agent's: waits until the environment has answered it; none where it has ended."""
         if self.closed:
             return None
@@ -71,7 +80,7 @@ class Conversation:
         self._calls.put_nowait((request, answer))
         return await answer
 
-    async def stop(self):
+    async def stop(self) -> None:
         """The environment lets nothing more happen: the agent's turn ends now."""
         self.closed = True
         if self._pending is not None and not self._pending.done():
@@ -81,7 +90,7 @@ class Conversation:
             await asyncio.wait({self.turn})
             self.turn = None
 
-    async def step(self, text=None, result=None):
+    async def step(self, text: str | None = None, result: Any = None) -> tuple[str, Any]:
         """`("call", request)` or `("say", text)`. A turn's first step has the prompt, the others the tool's result."""
         if self._play.over:
             return "say", ""
@@ -105,7 +114,7 @@ class Conversation:
         finally:
             call.cancel()
 
-    def end(self):
+    def end(self) -> None:
         """The agent is gone."""
         self.closed = True
         if self.turn is not None:
@@ -114,13 +123,13 @@ class Conversation:
             self._pending.set_result(None)
 
 
-def failure(request, text):
+def failure(request: Message, text: str) -> Message:
     """A tool result that says so."""
     content = [{"type": "text", "text": text}]
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": {"content": content, "isError": True}}
 
 
-def flatten(system, prompt):
+def flatten(system: str | None, prompt: Any) -> str:
     """One text for an agent that takes text: the system prompt and what the user says. Anything else is refused."""
     parts = [system] if system else []
     for message in [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt or []:
@@ -137,18 +146,20 @@ def flatten(system, prompt):
     return "\n\n".join(part for part in parts if part)
 
 
-def told(error):
+def told(error: object) -> Message:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return {"type": type(error).__name__, "message": (lines[-1] if lines else "no reason given")[:1000]}
 
 
-async def serve(send):
-    plays, running, games = {}, set(), {}
+async def serve(send: Send) -> None:
+    plays: dict[int, Play] = {}
+    running: set[asyncio.Future[Any]] = set()
+    games: dict[str, asyncio.Future[Any]] = {}
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=1 << 28)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
 
-    async def play(message):
+    async def play(message: Message) -> None:
         number, spec = message["play"], message["spec"]
         key = json.dumps(spec, sort_keys=True)
         try:
@@ -161,7 +172,7 @@ async def serve(send):
         finally:
             plays.pop(number, None)
 
-    async def mcp(message):
+    async def mcp(message: Message) -> None:
         one = plays.get(message["play"])
         request = message["request"]
         try:
@@ -172,7 +183,7 @@ async def serve(send):
             response = failure(request, f"The tool failed: {told(error)['message']}")
         send({"mcp": message["mcp"], "response": response})
 
-    def start(work):
+    def start(work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         running.add(task)
         task.add_done_callback(running.discard)
@@ -188,11 +199,11 @@ async def serve(send):
             one.end(message["over"]) if "over" in message else one.answer(message)
 
 
-def main():
+def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def send(message):
+    def send(message: Message) -> None:
         out.write(json.dumps(message) + "\n")
         out.flush()
 

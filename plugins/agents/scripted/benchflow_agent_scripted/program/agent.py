@@ -13,11 +13,11 @@ import threading
 
 from turn import Stop, Turn
 
-Json = dict
-
 TYPE_CHECKING = False  # importing typing would cost a fifth of the start-up time
 if TYPE_CHECKING:
     from typing import Any
+
+    Json = dict[str, Any]
 
 
 class Wire:
@@ -50,10 +50,11 @@ class Wire:
         slot = self.waiting[request_id] = {"done": threading.Event()}
         self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
         slot["done"].wait()
-        return slot["message"]
+        message: Json = slot["message"]
+        return message
 
     def answer(self, message: Json) -> None:
-        slot = self.waiting.pop(message.get("id"), None)
+        slot = self.waiting.pop(message.get("id", -1), None)
         if slot is not None:
             slot["message"] = message
             slot["done"].set()
@@ -176,13 +177,17 @@ class Agent:
 
     def steps_for(self, text: str) -> list[Json]:
         """A turn whose pattern matches, else the next one without a pattern, else `otherwise`."""
+        steps: list[Json] = self.script["otherwise"]
         turns = self.script["turns"]
         for turn in turns:
             if turn["match"] is not None and re.search(turn["match"], text):
-                return turn["steps"]
+                steps = turn["steps"]
+                return steps
         ordered = [turn for turn in turns if turn["match"] is None]
         self.played += 1
-        return ordered[self.played - 1]["steps"] if self.played <= len(ordered) else self.script["otherwise"]
+        if self.played <= len(ordered):
+            steps = ordered[self.played - 1]["steps"]
+        return steps
 
 
 def main() -> None:

@@ -46,7 +46,8 @@ class Client:
             if message.get("id") == self.number:
                 if "error" in message:
                     raise OSError(message["error"].get("message", "no reason given"))
-                return message["result"]
+                result: dict[str, Any] = message["result"]
+                return result
         raise OSError(f"{self.path} answered {method} with {response.status} and no result")
 
     def send(self, message: dict[str, Any]) -> Any:

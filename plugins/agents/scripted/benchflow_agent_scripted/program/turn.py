@@ -20,11 +20,11 @@ TOKENS = (
     ("cache_read", "cachedReadTokens"),
     ("cache_write", "cachedWriteTokens"),
 )
-Json = dict
-
 TYPE_CHECKING = False  # importing typing would cost a fifth of the start-up time
 if TYPE_CHECKING:
     from typing import Any
+
+    Json = dict[str, Any]
 
 
 class Stop(Exception):
@@ -269,7 +269,7 @@ class Turn:
         if outcome.get("outcome") != "selected":
             raise Stop(self.answer("cancelled"))
         kinds = {option["optionId"]: option["kind"] for option in offered}
-        return kinds.get(outcome.get("optionId"), "").startswith("allow")
+        return str(kinds.get(outcome.get("optionId", ""), "")).startswith("allow")
 
     def do_call(self, step: Json) -> None:
         params = dict({"sessionId": self.agent.session_id}, **step["call"].get("params", {}))

@@ -59,14 +59,14 @@ class Reverting(receiving.Receiver):
     def __init__(self) -> None:
         super().__init__("/", None, receiving.Placement(-1, -1))
 
-    def _accept(self, row: list[Any]) -> None:
-        if row[0] == "gone":
-            remove(row[1])
-        elif row[0] == "at":
+    def _accept(self, entry: receiving.Entry) -> None:
+        if entry.kind == "gone":
+            remove(entry.name)
+        elif entry.kind == "at":
             self.close()
-            self.stack = [_open_parent(row[1], row[4])]
+            self.stack = [_open_parent(entry.name, entry.extra)]
         else:
-            super()._accept(row)
+            super()._accept(entry)
 
 
 def _open_parent(path: str, parents: list[list[int]]) -> int:

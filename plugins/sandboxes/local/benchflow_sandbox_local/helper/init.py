@@ -102,7 +102,8 @@ class Init(Files, Ports):
             return {}, []
         running.keep = True
         deadline = time.monotonic() + _KILL_SECONDS
-        rounds, looks, met = 0, 0, set()
+        rounds, looks = 0, 0
+        met: set[int] = set()
         # A process that is ending has left its namespaces before it can be reaped: it counts until it was.
         while (found := self.tree(running)) or running.pid in self.by_pid:
             looks += 1

@@ -79,7 +79,7 @@ def copy_one(source: str, target: str) -> None:
     parents = [os.open(os.path.dirname(path), _FOLDER) for path in (source, target)]
     try:
         name = os.path.basename(source)
-        copy_entry(name, os.lstat(source), *parents)
+        copy_entry(name, os.lstat(source), parents[0], parents[1])
     finally:
         for fd in parents:
             os.close(fd)

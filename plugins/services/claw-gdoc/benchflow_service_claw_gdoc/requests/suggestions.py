@@ -59,7 +59,7 @@ def refresh(draft: Draft, created: list[str]) -> list[str]:
     made = [one for one in created if one in there]
     head = {"suggestionAction": "NO_SUGGESTION_ACTION_CHANGE"}
     for one in made:
-        thread = {"suggestionId": one, "headPost": _post(draft, head), "replies": [], "status": "OPEN"}
+        thread: Element = {"suggestionId": one, "headPost": _post(draft, head), "replies": [], "status": "OPEN"}
         draft.suggestions.append(thread)
     kept = [t for t in draft.suggestions if t["status"] != "OPEN" or t["suggestionId"] in there]
     draft.suggestions[:] = kept

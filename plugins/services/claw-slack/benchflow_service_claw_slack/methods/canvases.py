@@ -63,7 +63,7 @@ def _apart(text: str) -> list[str]:
 
 def _insert(call: Call, title: str, text: str, channel: str | None) -> str:
     canvas = "F0" + call.store.new_id("file", 9, _LETTERS)
-    facts = {"title": title, "user": call.user, "channel": channel, "created": call.now, "updated": call.now}
+    facts: Answer = {"title": title, "user": call.user, "channel": channel, "created": call.now, "updated": call.now}
     call.store.insert("canvases", id=canvas, sections=_sections(call, text), **facts)
     if channel:
         call.store.insert("shared_access", replace=True, item=canvas, target=channel, level="write")

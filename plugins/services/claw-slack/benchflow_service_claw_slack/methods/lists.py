@@ -52,7 +52,12 @@ def _columns(call: Call, given: Any) -> list[Answer]:
 
 
 def _column(call: Call, name: str, kind: str, key: str, given: Answer) -> Answer:
-    column = {"id": "Col0" + call.store.new_id("list column", 8, _LETTERS), "key": key, "name": name, "type": kind}
+    column: Answer = {
+        "id": "Col0" + call.store.new_id("list column", 8, _LETTERS),
+        "key": key,
+        "name": name,
+        "type": kind,
+    }
     column["is_primary_column"] = bool(given.get("is_primary_column"))
     return column | ({"options": given["options"]} if isinstance(given.get("options"), dict) else {})
 
@@ -78,7 +83,13 @@ def create(call: Call) -> Answer:
         columns += [_column(call, title, kind, kind, {}) for title, kind in _TODO]
     new = "F0" + call.store.new_id("file", 9, _LETTERS)
     blocks = call.structure("description_blocks", "invalid_blocks") or []
-    facts = {"name": name, "description": blocks, "columns": columns, "todo_mode": int(todo), "created": call.now}
+    facts: Answer = {
+        "name": name,
+        "description": blocks,
+        "columns": columns,
+        "todo_mode": int(todo),
+        "created": call.now,
+    }
     call.store.insert("lists", id=new, user=call.user, updated=call.now, **facts)
     if source and call.flag("include_copied_list_records"):
         for item in call.store.all("SELECT * FROM list_items WHERE list = ? ORDER BY seq", source["id"]):
@@ -90,7 +101,8 @@ def create(call: Call) -> Answer:
 
 @method("slackLists.update", "lists:write")
 def update(call: Call) -> Answer:
-    row, columns = _find(call, "write", "id"), {}
+    row = _find(call, "write", "id")
+    columns: Answer = {}
     if call.has("name"):
         columns["name"] = call.text("name")
     if call.has("description_blocks"):
@@ -129,7 +141,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _add(call: Call, target: str, cells: Answer, parent: str | None) -> str:
     item = "Rec0" + call.store.new_id("list item", 9, _LETTERS)
-    facts = {"user": call.user, "updated_by": call.user, "created": call.now, "updated": call.now}
+    facts: Answer = {"user": call.user, "updated_by": call.user, "created": call.now, "updated": call.now}
     seq = call.store.count("list item seq")
     call.store.insert("list_items", id=item, list=target, seq=seq, parent=parent, cells=cells, **facts)
     return item

@@ -44,8 +44,9 @@ def add(call: Call) -> Answer:
         raise SlackError("external_id_already_exists")
     file = "F0" + call.store.new_id("file", 9, "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ")
     kind = call.text("filetype") or "remote"
-    facts = {"name": title, "title": title, "mimetype": "application/vnd.slack-remote", "filetype": kind, "size": 0}
-    call.store.insert("files", id=file, user=call.user, created=call.now, **facts)
+    facts: Answer = {"name": title, "title": title, "filetype": kind, "size": 0}
+    facts |= {"mimetype": "application/vnd.slack-remote", "user": call.user, "created": call.now}
+    call.store.insert("files", id=file, **facts)
     call.store.insert("remote_files", file=file, external_id=external, external_url=url)
     call.args = {"file": file}
     return {"file": show_file(call, _find(call))}

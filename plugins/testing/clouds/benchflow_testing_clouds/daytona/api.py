@@ -122,8 +122,9 @@ class Api:
         ]
         start, limit = int(request.query.get("cursor") or 0), int(request.query.get("limit") or _PAGE)
         page, rest = rows[start : start + limit], rows[start + limit :]
-        answer = {"items": page, "nextCursor": str(start + limit) if rest else None}
-        return web.json_response(ListSandboxesResponse.from_dict(answer).to_dict())
+        answer = ListSandboxesResponse.from_dict({"items": page, "nextCursor": str(start + limit) if rest else None})
+        assert answer is not None
+        return web.json_response(answer.to_dict())
 
     async def _change(self, request: web.Request, sandbox: KnownSandbox, parts: list[str]) -> web.Response:
         what = parts[0]

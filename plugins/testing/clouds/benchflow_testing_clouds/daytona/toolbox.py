@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 from daytona_toolbox_api_client_async import (
     Command,
     CreateSessionRequest,
@@ -176,7 +176,9 @@ class Toolbox:
         known = self.terminals.known
         if not parts and method == "GET":
             sessions = [terminal.dto() for terminal in known.values()]
-            return web.json_response(PtyListResponse.from_dict({"sessions": sessions}).to_dict())
+            listed = PtyListResponse.from_dict({"sessions": sessions})
+            assert listed is not None
+            return web.json_response(listed.to_dict())
         if parts == ["create-connect"]:
             if not request.query.get("id"):
                 raise Refused(400, "id is required")
@@ -247,7 +249,7 @@ class Toolbox:
         reader = await request.multipart()
         target = ""
         while (part := await reader.next()) is not None:
-            assert not isinstance(part, type(reader))
+            assert isinstance(part, BodyPartReader)
             if (part.name or "").endswith(".path"):
                 target = await part.text()
             elif (part.name or "").endswith(".file"):

@@ -152,7 +152,7 @@ class Processes:
 
         async def take(read: Any, name: str) -> None:
             while data := await read():
-                output: Any = Oneof("pty" if running.terminal else name, data)  # type: ignore[arg-type]
+                output: Any = Oneof("pty" if running.terminal else name, data)
                 await running.tell(Oneof("data", pb.ProcessEvent.DataEvent(output=output)))
 
         with contextlib.suppress(BenchflowError):

@@ -55,12 +55,12 @@ class Router(Service):
             if source.secret_id:
                 self.ledger.violation("TaskExecStart: this server has no secrets")
             env.update(source.env.contents)
-        options = {"cwd": request.workdir or None, "env": env, "user": "root"}
+        cwd = request.workdir or None
         argv = list(request.command_args)
         if request.HasField("pty_info") and request.pty_info.enabled:
-            process = await known.box.terminal(argv, cwd=options["cwd"], env=env)
+            process = await known.box.terminal(argv, cwd=cwd, env=env)
         else:
-            process = await known.box.spawn(argv, **options)
+            process = await known.box.spawn(argv, cwd=cwd, env=env, user="root")
         out = request.stdout_config == wire.TASK_EXEC_STDOUT_CONFIG_PIPE
         return Command(process, out, request.stderr_config == wire.TASK_EXEC_STDERR_CONFIG_PIPE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
@@ -42,7 +43,7 @@ class ModalServer:
         self._server = Server([self._api, self._router], config=config, status_details_codec=custom_detail_codec)
         self._server._mapping = Mapping(self._server._mapping, self._ledger)
         await self._server.start("127.0.0.1", self._port)
-        assert self._server._server is not None
+        assert isinstance(self._server._server, asyncio.Server)
         self._api.url = url = f"http://127.0.0.1:{self._server._server.sockets[0].getsockname()[1]}"
         return url, {"MODAL_SERVER_URL": url, "MODAL_TOKEN_ID": TOKEN[0], "MODAL_TOKEN_SECRET": TOKEN[1]}
 
