@@ -1,12 +1,18 @@
-"""What a vendor's SDK hands over in calls, as something that can be read."""
+"""Streams made from what a vendor's SDK hands over in calls."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from abc import abstractmethod
 from collections import deque
+from collections.abc import Awaitable
 from typing import Final
 
-__all__ = ["Arrivals"]
+from benchflow_boxkit.failures import Missing
+from benchflow_core.errors import InfrastructureError, TransportError
+
+__all__ = ["Arrivals", "Terminal"]
 
 _AHEAD: Final = 4 << 20
 
@@ -47,3 +53,44 @@ class Arrivals:
         self._size -= len(part)
         self._room.set()
         return part
+
+
+class Terminal(Arrivals):
+    """A vendor's terminal as a byte stream. Our attach command sets it to raw mode, so bytes pass unchanged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._watching: asyncio.Task[None] | None = None
+
+    def watch(self, ending: Awaitable[object]) -> None:
+        """End the stream when `ending` ends."""
+
+        async def end() -> None:
+            with contextlib.suppress(Exception):
+                await ending
+            self.end()
+
+        self._watching = asyncio.ensure_future(end())
+
+    @abstractmethod
+    async def _send(self, data: bytes) -> None:
+        """Send input; raises `Missing` or an `InfrastructureError`."""
+
+    @abstractmethod
+    async def _disconnect(self) -> None:
+        """Let go of the vendor's terminal, as far as it was opened."""
+
+    async def write(self, data: bytes) -> None:
+        try:
+            await self._send(data)
+        except (Missing, InfrastructureError) as error:
+            self.end()  # input that is lost ends the connection, although output may still come
+            raise TransportError(str(error)) from error
+
+    async def close(self) -> None:
+        self.end()
+        with contextlib.suppress(Exception):
+            await self._disconnect()
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from benchflow_boxkit.failures import Missing
 from benchflow_core.contracts.sandboxes import ByteStream, NetworkPolicy
-from benchflow_core.errors import InfrastructureError, SandboxLost
+from benchflow_core.errors import InfrastructureError, SandboxLost, SandboxStartError
 
 __all__ = ["CloudMachine", "made_or_gone"]
 
@@ -49,7 +49,7 @@ class CloudMachine(ABC):
 
     @abstractmethod
     async def _remove(self) -> None:
-        """Of a box that is gone already: `Missing`."""
+        """Remove the box. Raises `Missing` when it no longer exists."""
 
     @abstractmethod
     async def _set_public(self, public: bool) -> None:
@@ -89,11 +89,11 @@ class CloudMachine(ABC):
             raise SandboxLost(f"Box {self.id} is gone.") from error
 
     async def logs(self, tail: int) -> bytes:
-        """Nothing: no program of the image's runs in a box."""
+        """Return no logs: a cloud box never runs the image's own program."""
         return b""
 
     async def delete(self) -> None:
-        """Again: nothing."""
+        """Delete the box; a second call does nothing."""
         if self._removed:
             return
         self._deleted = True
@@ -111,7 +111,7 @@ class CloudMachine(ABC):
 
 
 async def made_or_gone(make: Callable[[], Awaitable[T]], remove: Callable[[T], Awaitable[object]]) -> T:
-    """The answer to a request that makes something. Where nobody waits for it any more, what it makes is removed."""
+    """Return the answer to a request for a box. When the caller is cancelled, what it makes is removed."""
     making = asyncio.ensure_future(make())
 
     async def gone() -> None:
@@ -120,6 +120,8 @@ async def made_or_gone(make: Callable[[], Awaitable[T]], remove: Callable[[T], A
 
     try:
         return await asyncio.shield(making)
+    except Missing as error:
+        raise SandboxStartError(str(error), retryable=False) from error
     except asyncio.CancelledError:
         await asyncio.shield(gone())
         raise

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchflow_boxkit import leases, package
+from benchflow_boxkit.accounts import MARK, Account
 from benchflow_boxkit.layering import require_runtimes
 from benchflow_boxkit.locks import file_lock
 from benchflow_boxkit.pacing import Pace
@@ -38,9 +39,11 @@ class Vendor(Protocol):
 
     name: str
     """As in messages and as a folder's name: `daytona`."""
+    account: Account
+    """Lists and removes what of ours is there; closed with the provider."""
     creates_at_once: int
     create_tries: int
-    """How often a box is asked for, and how many such requests are under way together."""
+    """How many requests for boxes are under way together, and how often one is tried."""
     # shut_ports: tuple[int, ...], where there are some: of servers in every box that do whatever a program asks them.
 
     async def find_image(self, recipe: Recipe) -> str | None:
@@ -55,12 +58,7 @@ class Vendor(Protocol):
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
     ) -> Machine:
-        """One request to the vendor, tried again by the caller. On failure or cancellation nothing of it is left."""
-
-    async def sweep(self) -> None:
-        """Remove what killed runs left: everything of ours that `leases.is_dead`."""
-
-    async def close(self) -> None: ...
+        """Send one request to the vendor; the caller repeats it. On failure or cancellation nothing of it is left."""
 
 
 class BoxProvider:
@@ -161,16 +159,16 @@ class BoxProvider:
         # Where only some hosts are allowed the box is cut off, and our proxy is its one way out.
         reach = NetworkPolicy("none") if policy.mode == "allowlist" else policy
         mine = {**self._context.labels, **request.labels}
-        marks = leases.labels("box", mine, expires_after=request.expires_after)
+        marks = {MARK: "1", **leases.labels("box", mine, expires_after=request.expires_after)}
         return await self._creating.run(lambda: self._vendor.start(image, request, reach, marks))
 
     def _forget(self, box: BoxSandbox) -> None:
         self._boxes.discard(box)
 
     def _sweep(self) -> None:
-        """Once per job: remove what killed runs left."""
+        """Remove what killed runs left, once per job. What fails here does not fail the job."""
         if self._sweeping is None:
-            self._sweeping = asyncio.ensure_future(self._vendor.sweep())
+            self._sweeping = asyncio.ensure_future(self._vendor.account.remove_dead())
 
     async def forget(self, snapshot: Snapshot) -> None:
         await self._snapshots.forget(snapshot)
@@ -180,4 +178,4 @@ class BoxProvider:
         await self._snapshots.close()
         if self._sweeping is not None:
             await asyncio.gather(self._sweeping, return_exceptions=True)
-        await self._vendor.close()
+        await self._vendor.account.close()

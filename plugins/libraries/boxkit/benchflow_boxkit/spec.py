@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -58,7 +59,7 @@ def cloud_spec(
     caveats: Mapping[str, str] | None = None,
     refuse_image: Callable[[ImageRequest], None] | None = None,
 ) -> SandboxSpec:
-    """`package` has the modules `vendor` (with `VENDOR`), `settings`, `checks` and `leases`; `vendor` is its name.
+    """Make the spec of a cloud from the modules `provider`, `settings`, `leases` and `checks` of `package`.
 
     `refuse_image` raises for what the vendor cannot build, before anything starts.
     """
@@ -69,22 +70,32 @@ def cloud_spec(
     def open_(context: SandboxContext) -> SandboxProvider:
         from benchflow_boxkit.provider import BoxProvider
 
-        return BoxProvider(context, module("vendor").VENDOR(context))
+        return BoxProvider(context, module("provider").VENDOR(context))
 
     def available() -> Availability:
-        found: Availability = module("settings").available()
+        found: Availability = module("settings").credentials(os.environ).availability()
         return found
 
     def check() -> list[Check]:
-        found: list[Check] = module("checks").run()
-        return found
+        from benchflow_boxkit.accounts import account_checks
+
+        remedy = f"Check {', '.join(requires)} and the network."
+        return account_checks(module("settings").Settings.of, module("checks").describe, remedy=remedy)
 
     async def list_leases() -> AsyncIterator[Lease]:
-        async for lease in module("leases").list_leases():
-            yield lease
+        account = module("leases").account(os.environ)
+        try:
+            async for lease in account.leases():
+                yield lease
+        finally:
+            await account.close()
 
     async def reap(lease: Lease) -> None:
-        await module("leases").reap(lease)
+        account = module("leases").account(os.environ)
+        try:
+            await account.remove(lease)
+        finally:
+            await account.close()
 
     def refuse(options: Mapping[str, str], env: Mapping[str, str], request: ImageRequest) -> None:
         module("settings").Settings.of(env, options)

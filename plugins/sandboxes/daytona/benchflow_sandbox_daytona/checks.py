@@ -1,26 +1,16 @@
-"""Lines of the doctor."""
+"""What the doctor asks of an account."""
 
 from __future__ import annotations
 
-from benchflow_boxkit.doctor import account_checks
-
-from benchflow_core.contracts.common import Check
+from benchflow_sandbox_daytona.client import DaytonaClient
+from benchflow_sandbox_daytona.failures import translated
 from benchflow_sandbox_daytona.settings import Settings
 
-__all__ = ["run"]
+__all__ = ["describe"]
 
 
-def run() -> list[Check]:
-    return account_checks(
-        Settings.of, lambda found: found.url, _ask, remedy="Check DAYTONA_API_KEY and DAYTONA_API_URL."
-    )
-
-
-async def _ask(settings: Settings) -> str:
-    from benchflow_sandbox_daytona.client import Client
-    from benchflow_sandbox_daytona.failures import translated
-
-    client = Client(settings)
+async def describe(settings: Settings) -> str:
+    client = DaytonaClient(settings)
     try:
         with translated("the account does not answer"):
             found = await client.snapshots.get_all_snapshots(page=1, limit=1)

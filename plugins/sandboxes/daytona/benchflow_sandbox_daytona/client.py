@@ -13,19 +13,18 @@ from engineio import async_client, base_client
 
 from benchflow_sandbox_daytona.settings import Settings
 
-__all__ = ["Client"]
+__all__ = ["DaytonaClient"]
 
 
 def _leave_interrupts_alone() -> None:
-    """The SDK's stream of events takes over Ctrl-C for the whole process, and boxes would be left behind: it is told
-    that it has done so already."""
+    """Tell the SDK that it has taken over Ctrl-C already: otherwise it does, and an interrupt leaves boxes behind."""
     async_client.async_signal_handler_set = True
     if base_client.original_signal_handler is None:
         base_client.original_signal_handler = signal.getsignal(signal.SIGINT)
 
 
-class Client:
-    """Made at the first request: the SDK wants a running loop."""
+class DaytonaClient:
+    """The SDK's clients, made at the first request because they want a running loop."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -44,7 +43,7 @@ class Client:
             # The SDK's stream of events, without which it asks instead, prints its troubles for everybody to see.
             logging.getLogger("engineio.client").setLevel(logging.CRITICAL)
             _leave_interrupts_alone()
-            config = DaytonaConfig(api_url=settings.url, target=settings.target, **who)
+            config = DaytonaConfig(api_url=settings.place, target=settings.target, **who)
             self._daytona = AsyncDaytona(config)
         return self._daytona
 
@@ -52,7 +51,7 @@ class Client:
         """The SDK's own wire client: it makes snapshots and moves contexts without polling in between."""
         if self._plain is None:
             settings = self.settings
-            self._plain = ApiClient(Configuration(host=settings.url))
+            self._plain = ApiClient(Configuration(host=settings.place))
             self._plain.default_headers["Authorization"] = f"Bearer {settings.key}"
             if settings.organization:
                 self._plain.default_headers["X-Daytona-Organization-ID"] = settings.organization

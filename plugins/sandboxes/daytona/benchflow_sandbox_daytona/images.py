@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import io
 import tarfile
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.images import SizedImages, build_failed, build_too_slow
 from benchflow_boxkit.recipe import Recipe
+from benchflow_boxkit.sizes import BoxSize
 from daytona_api_client_async import CreateBuildInfo, CreateSnapshot, SnapshotDto
 from obstore.store import S3Store
 
 from benchflow_core.errors import BuildError
-from benchflow_sandbox_daytona.client import Client
+from benchflow_sandbox_daytona.client import DaytonaClient
 from benchflow_sandbox_daytona.failures import translated
-from benchflow_sandbox_daytona.sizes import Size
 
-__all__ = ["PREFIX", "Images"]
+__all__ = ["DaytonaImages", "remove_snapshot"]
 
-PREFIX: Final = "benchflow-"
 _FAILED: Final = ("error", "build_failed", "removing")
 _READY: Final = "active"
 _LOG: Final = 64 * 1024
 
 
-class Images:
-    def __init__(self, client: Client, default: Size) -> None:
-        self._client, self._default = client, default
-        self._sized: dict[str, asyncio.Task[str]] = {}
+class DaytonaImages(SizedImages):
+    def __init__(self, client: DaytonaClient, default: BoxSize) -> None:
+        super().__init__(default)
+        self._client = client
 
     async def find(self, recipe: Recipe) -> str | None:
-        name = self._name(recipe.key)
+        name = self.name(recipe.key)
         found = await self._get(name)
         if found is None:
             return None
         if _state(found) in _FAILED:
-            await self.remove(found.id)
+            await remove_snapshot(self._client, found.id)
             return None
         await self._wait(found, recipe.name, recipe.timeout)
         return name
@@ -51,33 +51,21 @@ class Images:
         await asyncio.to_thread((context / "Dockerfile").write_text, recipe.text)
         digest = await self._push(context)
         build = CreateBuildInfo(dockerfile_content=recipe.text, context_hashes=[digest])
-        name = self._name(recipe.key)
+        name = self.name(recipe.key)
         await self._create(name, build, self._default, recipe.name, recipe.timeout)
         return name
 
-    async def sized(self, name: str, size: Size) -> str:
-        """The snapshot with this size: the same build under another name, made when it is first asked for."""
-        if size.suffix == self._default.suffix:
-            return name
-        wanted = f"{name.rpartition('-')[0]}-{size.suffix}"
-        if wanted not in self._sized or (self._sized[wanted].done() and self._sized[wanted].exception()):
-            self._sized[wanted] = asyncio.ensure_future(self._resize(name, wanted, size))
-        return await asyncio.shield(self._sized[wanted])
-
-    async def _resize(self, name: str, wanted: str, size: Size) -> str:
-        if await self._get(wanted) is None:
-            found = await self._get(name)
-            if found is None or found.build_info is None:
-                raise BuildError(f"Daytona: the snapshot {name} is gone.", retryable=True)
-            info = found.build_info
-            build = CreateBuildInfo(
-                dockerfile_content=str(info.dockerfile_content), context_hashes=list(info.context_hashes or [])
-            )
-            await self._create(wanted, build, size, wanted, 600.0)
-        return wanted
-
-    def _name(self, key: str) -> str:
-        return f"{PREFIX}{key}-{self._default.suffix}"
+    async def _resize(self, name: str, wanted: str, size: BoxSize) -> None:
+        if await self._get(wanted) is not None:
+            return
+        found = await self._get(name)
+        if found is None or found.build_info is None:
+            raise BuildError(f"Daytona: the snapshot {name} is gone.", retryable=True)
+        info = found.build_info
+        build = CreateBuildInfo(
+            dockerfile_content=str(info.dockerfile_content), context_hashes=list(info.context_hashes or [])
+        )
+        await self._create(wanted, build, size, wanted, 600.0)
 
     # --- requests --------------------------------------------------------------------------------------------------
 
@@ -88,21 +76,14 @@ class Images:
         except Missing:
             return None
 
-    async def remove(self, identity: str) -> None:
-        try:
-            with translated(f"the snapshot {identity} cannot be removed"):
-                await self._client.snapshots.remove_snapshot(identity)
-        except Missing:
-            pass
-
-    async def _create(self, name: str, build: CreateBuildInfo, size: Size, who: str, timeout: float) -> None:
-        more: dict[str, Any] = {"gpu": size.gpu} if size.gpu else {}
+    async def _create(self, name: str, build: CreateBuildInfo, size: BoxSize, who: str, timeout: float) -> None:
+        more: dict[str, Any] = {"gpu": size.gpus} if size.gpus else {}
         if size.gpu_types:
             more["gpu_type"] = [kind.upper() for kind in size.gpu_types]
         asked = CreateSnapshot(
             name=name,
             build_info=build,
-            cpu=size.cpu,
+            cpu=int(size.cpus),
             memory=size.memory,
             disk=size.disk,
             region_id=self._client.settings.target,
@@ -118,17 +99,12 @@ class Images:
         try:
             await self._wait(made, who, timeout)
         except BaseException:
-            await asyncio.shield(self._discard(made.id))
+            with contextlib.suppress(Exception):
+                await asyncio.shield(remove_snapshot(self._client, made.id))
             raise
 
-    async def _discard(self, identity: str) -> None:
-        try:
-            await self.remove(identity)
-        except Exception:
-            return
-
     async def _wait(self, made: SnapshotDto, who: str, timeout: float) -> None:
-        """Until it can be used: the log is followed while it is built, so nothing is asked in between."""
+        """Wait until a snapshot can be used. While it is built we follow its log instead of asking for its state."""
         pause = 0.1
         log = ""
         try:
@@ -136,7 +112,7 @@ class Images:
                 while _state(made) != _READY:
                     if _state(made) in _FAILED:
                         log = log or await self._log(made)
-                        raise _failed(who, str(made.error_reason or _state(made)), log)
+                        raise build_failed(who, str(made.error_reason or _state(made)), log)
                     if _state(made) == "building":
                         log = await self._log(made)
                     else:
@@ -148,7 +124,7 @@ class Images:
                         await asyncio.sleep(pause)
                         pause = min(pause * 1.7, 3.0)
         except TimeoutError as error:
-            raise BuildError(f"{who}: Daytona took longer than {timeout:.0f} s to build it.") from error
+            raise build_too_slow(who, "Daytona", timeout) from error
 
     async def _log(self, made: SnapshotDto) -> str:
         tail = b""
@@ -190,6 +166,11 @@ class Images:
         return digest
 
 
+async def remove_snapshot(client: DaytonaClient, identity: str) -> None:
+    with contextlib.suppress(Missing), translated(f"the snapshot {identity} cannot be removed"):
+        await client.snapshots.remove_snapshot(identity)
+
+
 def _state(snapshot: SnapshotDto) -> str:
     return str(getattr(snapshot.state, "value", snapshot.state))
 
@@ -211,12 +192,3 @@ def _pack(folder: Path, file: io.BufferedRandom) -> str:
     digest = hashlib.file_digest(file, "md5").hexdigest()
     file.seek(0)
     return digest
-
-
-def _failed(who: str, reason: str, log: str) -> BuildError:
-    lines = [line for line in log.strip().splitlines() if line.strip()]
-    layer = next((line for line in reversed(lines) if line.startswith("Layer ")), "")
-    tail = " | ".join(lines[-6:])[-700:]
-    text = f"{layer} {who}: {reason}".strip()
-    details: Mapping[str, str] = {"log": log[-8000:] or reason}
-    return BuildError(f"{text}. The log ends: {tail}" if tail else f"{text}.", details=dict(details))

@@ -3,48 +3,43 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import field
-from pathlib import Path
 from typing import Final
 
-from benchflow_boxkit.options import COMMON, Options
+from benchflow_boxkit.options import COMMON, Credentials, Options, with_login
+from benchflow_boxkit.sizes import Catalogue, Quantity, size_options
 
-from benchflow_core.contracts.common import Availability
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["OPTIONS", "Settings", "available"]
+__all__ = ["OPTIONS", "Settings", "credentials"]
 
 DEFAULT_URL: Final = "https://app.daytona.io/api"
+_SIZES: Final = (
+    Quantity("cpus", "cpus", "cores", 2, 4, step=1),
+    Quantity("memory_mb", "memory_gb", "GB of memory", 4, 8, step=1, scale=1024),
+    Quantity("storage_mb", "disk_gb", "GB of disk", 10, 10, step=1, scale=1024),
+)
 OPTIONS: Final = {
     "target": "the region, instead of DAYTONA_TARGET",
-    "cpus": "of a box whose task asks for none (2)",
-    "memory_gb": "of a box whose task asks for none (4)",
-    "disk_gb": "of a box whose task asks for none (10)",
-    "max_cpus": "most that the organization may give one box (4)",
-    "max_memory_gb": "likewise (8)",
-    "max_disk_gb": "likewise (10)",
+    **size_options(_SIZES),
     "auto_stop_minutes": "after which a box of a dead host is stopped and deleted (30)",
     **COMMON,
 }
-_KEY: Final = ("DAYTONA_API_KEY", "DAYTONA_JWT_TOKEN")
+_KEYS: Final = ("DAYTONA_API_KEY", "DAYTONA_JWT_TOKEN")
 _CONFIG: Final = ".config/daytona/config.json"
-"""Where the vendor's own command keeps its profiles."""
-_NONE: Final = "DAYTONA_API_KEY is not set"
-_REMEDY: Final = "Make a key in Daytona's dashboard and set DAYTONA_API_KEY."
+"""Where `daytona login` keeps its profiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    url: str
+    place: str
+    """The API's address."""
     key: str = field(repr=False)
     organization: str | None
     target: str | None
-    default: Mapping[str, int]
-    """cpu, memory and disk of a box whose task asks for none."""
-    most: Mapping[str, int]
+    sizes: Catalogue
     auto_stop_minutes: int
     creates_at_once: int
     create_tries: int
@@ -52,48 +47,37 @@ class Settings:
     @classmethod
     def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> Settings:
         given = Options(options, OPTIONS, "Daytona")
-        env = {**_profile(env), **{name: value for name, value in env.items() if value}}
-        key = next((env[name] for name in _KEY if env.get(name)), "")
-        if not key:
-            raise ConfigurationError(f"Daytona has no credentials: {_NONE}.", remedy=_REMEDY)
-        if not env.get("DAYTONA_API_KEY") and not env.get("DAYTONA_ORGANIZATION_ID"):
+        found = credentials(env)
+        values = found.require()
+        by_key = bool(values.get("DAYTONA_API_KEY"))
+        if not by_key and not values.get("DAYTONA_ORGANIZATION_ID"):
             raise ConfigurationError(
                 "DAYTONA_JWT_TOKEN needs DAYTONA_ORGANIZATION_ID beside it.", remedy="Set it, or use DAYTONA_API_KEY."
             )
-
-        sizes = {
-            "cpu": given.limited("cpus", 2, "max_cpus", 4),
-            "memory": given.limited("memory_gb", 4, "max_memory_gb", 8),
-            "disk": given.limited("disk_gb", 10, "max_disk_gb", 10),
-        }
         return cls(
-            url=(env.get("DAYTONA_API_URL") or DEFAULT_URL).rstrip("/"),
-            key=key,
-            organization=None if env.get("DAYTONA_API_KEY") else env.get("DAYTONA_ORGANIZATION_ID"),
-            target=given.word("target") or env.get("DAYTONA_TARGET"),
-            default={name: row[0] for name, row in sizes.items()},
-            most={name: row[1] for name, row in sizes.items()},
+            place=found.place,
+            key=next(values[name] for name in _KEYS if values.get(name)),
+            organization=None if by_key else values["DAYTONA_ORGANIZATION_ID"],
+            target=given.word("target") or values.get("DAYTONA_TARGET"),
+            sizes=Catalogue("Daytona", _SIZES, given, gpus=True),
             auto_stop_minutes=given.number("auto_stop_minutes", 30),
-            creates_at_once=given.number("creates_at_once", 16),
-            create_tries=given.number("create_tries", 6),
+            **given.pace,
         )
 
 
-def _profile(env: Mapping[str, str]) -> dict[str, str]:
-    """The active profile of `daytona login`, in the environment's words; nothing where there is none."""
-    try:
-        path = Path(env.get("HOME") or Path.home(), _CONFIG)
-        data = json.loads(path.read_text())
-        profile = next(row for row in data["profiles"] if row["id"] == data["activeProfile"])
-        found = {"DAYTONA_API_URL": profile["api"].get("url"), "DAYTONA_API_KEY": profile["api"].get("key")}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
-        return {}
-    return {name: str(value) for name, value in found.items() if value} if found["DAYTONA_API_KEY"] else {}
+def credentials(env: Mapping[str, str]) -> Credentials:
+    values = with_login(env, _CONFIG, _profile)
+    return Credentials(
+        "Daytona",
+        values,
+        (values.get("DAYTONA_API_URL") or DEFAULT_URL).rstrip("/"),
+        "" if any(values.get(name) for name in _KEYS) else "DAYTONA_API_KEY is not set",
+        "Make a key in Daytona's dashboard and set DAYTONA_API_KEY.",
+    )
 
 
-def available() -> Availability:
-    """Without a word to the vendor."""
-    env = {**_profile(os.environ), **{name: value for name, value in os.environ.items() if value}}
-    if any(env.get(name) for name in _KEY):
-        return Availability(True, f"credentials are set, {env.get('DAYTONA_API_URL') or DEFAULT_URL}")
-    return Availability(False, _NONE, _REMEDY)
+def _profile(text: str) -> dict[str, str | None]:
+    """Return the active profile as variables; nothing where it holds no key."""
+    data = json.loads(text)
+    api = next(row for row in data["profiles"] if row["id"] == data["activeProfile"])["api"]
+    return {"DAYTONA_API_URL": api.get("url"), "DAYTONA_API_KEY": api["key"]} if api.get("key") else {}

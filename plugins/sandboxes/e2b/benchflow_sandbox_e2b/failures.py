@@ -1,44 +1,39 @@
-"""What the SDK raises, as what the core understands: by class and status, never by the text."""
+"""What E2B's SDK raises, as the core understands it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any, Final
 
 import httpx
-from benchflow_boxkit import failures
-from benchflow_boxkit.failures import Missing, first_line
+from benchflow_boxkit.failures import Answer, Translation, answer_by_class, first_line, seconds_asked
 from connectrpc.errors import ConnectError
 from e2b import AuthenticationException, NotFoundException, RateLimitException, SandboxException
 from e2b.exceptions import BuildException, SandboxNotRunningException, TimeoutException
 
-from benchflow_core.errors import BenchflowError, InfrastructureError
+__all__ = ["refused", "translated"]
 
-__all__ = ["refusal", "translated"]
-
-
-@contextmanager
-def translated(what: str) -> Iterator[None]:
-    """`what` was being done: `the box cannot be made`."""
-    try:
-        yield
-    except (BenchflowError, Missing):
-        raise
-    except AuthenticationException as error:
-        raise refusal(what, 401, first_line(error)) from error
-    except RateLimitException as error:
-        raise refusal(what, 429, first_line(error)) from error
-    except (NotFoundException, SandboxNotRunningException) as error:
-        raise refusal(what, 404, first_line(error)) from error
-    except TimeoutException as error:
-        raise InfrastructureError(f"E2B: {what}: {first_line(error)}.", retryable=True) from error
-    except (SandboxException, BuildException) as error:
-        raise refusal(what, getattr(error, "status_code", None), first_line(error)) from error
-    except (TimeoutError, httpx.HTTPError, ConnectError, OSError) as error:
-        raise InfrastructureError(f"E2B: {what}: {type(error).__name__} {error}".rstrip() + ".") from error
+_STATUS: Final[dict[type[Exception], int | None]] = {
+    AuthenticationException: 401,
+    RateLimitException: 429,
+    NotFoundException: 404,
+    SandboxNotRunningException: 404,
+    TimeoutException: 408,
+}
 
 
-def refusal(what: str, status: int | None, message: str, retry_after: float = 0.0) -> BenchflowError | Missing:
-    """What a status of the vendor's means."""
-    check = "Check E2B_API_KEY: bench plugins doctor e2b."
-    return failures.refusal(f"E2B: {what}: {message}.", status, credentials=check, retry_after=retry_after)
+def _answer(error: Exception) -> Answer | None:
+    if found := answer_by_class(error, _STATUS):
+        return found
+    if isinstance(error, SandboxException | BuildException):
+        return Answer(getattr(error, "status_code", None), first_line(error))
+    return None
+
+
+translated: Final = Translation("E2B", "E2B_API_KEY", _answer, (httpx.HTTPError, ConnectError))
+
+
+def refused(what: str, response: Any) -> Exception:
+    """Return the error for a response of the SDK's generated client, which raises none itself."""
+    status = int(response.status_code)
+    message = getattr(response.parsed, "message", "") or f"status {status}"
+    return translated.refusal(what, Answer(status, message, seconds_asked(response.headers)))

@@ -1,72 +1,69 @@
-"""What of ours exists at E2B: boxes by their metadata, images by their names, kept snapshots on this host."""
+"""What of ours exists at E2B: boxes by their metadata, images by their names."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Mapping
 
-from benchflow_boxkit import leases
-from benchflow_boxkit.failures import Missing
-from benchflow_boxkit.snapshots import kept_leases, reap_kept
+from benchflow_boxkit.accounts import IMAGE_PREFIX, MARK, Account, image_lease
 from e2b import AsyncSandbox, SandboxQuery
+from e2b.api import encode_path_param
+from e2b.api.client.api.templates import delete_templates_template_id, get_templates
+from e2b.api.client.models import Template
 
 from benchflow_core.contracts.sandboxes import Lease
-from benchflow_sandbox_e2b.failures import translated
-from benchflow_sandbox_e2b.images import Images
+from benchflow_sandbox_e2b.failures import refused, translated
 from benchflow_sandbox_e2b.settings import Settings
-from benchflow_sandbox_e2b.sizes import Size
 
-__all__ = ["MARK", "list_leases", "reap", "reap_dead"]
-
-MARK: Final = "io.benchflow.box"
-_MONTH: Final = 30 * 24 * 3600.0
+__all__ = ["E2BAccount", "account", "list_templates"]
 
 
-async def _boxes(settings: Settings) -> AsyncIterator[Lease]:
-    pages = AsyncSandbox.list(query=SandboxQuery(metadata={MARK: "1"}), limit=100, **settings.connection)
-    while pages.has_next:
-        with translated("boxes cannot be listed"):
-            found = await pages.next_items()
-        for row in found:
-            yield leases.lease(f"box:{row.sandbox_id}", row.metadata or {})
+class E2BAccount(Account):
+    vendor = "e2b"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def boxes(self) -> AsyncIterator[tuple[str, Mapping[str, str]]]:
+        query = SandboxQuery(metadata={MARK: "1"})
+        pages = AsyncSandbox.list(query=query, limit=100, **self._settings.connection)
+        while pages.has_next:
+            with translated("boxes cannot be listed"):
+                found = await pages.next_items()
+            for row in found:
+                yield row.sandbox_id, row.metadata or {}
+
+    async def images(self) -> AsyncIterator[Lease]:
+        for found in await list_templates(self._settings):
+            name = (found.names or found.aliases)[0]
+            yield image_lease(found.template_id, name, found.created_at, found.last_spawned_at or None)
+
+    async def remove_box(self, identity: str) -> None:
+        with translated(f"box {identity} cannot be removed"):
+            await AsyncSandbox.kill(identity, **self._settings.connection)
+
+    async def remove_image(self, identity: str) -> None:
+        what = f"the template {identity} cannot be removed"
+        with translated(what):
+            answer = await delete_templates_template_id.asyncio_detailed(
+                encode_path_param(identity), client=self._settings.api_client()
+            )
+        if answer.status_code >= 300 and answer.status_code != 404:
+            raise refused(what, answer)
 
 
-def _images(settings: Settings) -> Images:
-    return Images(settings, Size(1, 512))
+def account(env: Mapping[str, str]) -> E2BAccount:
+    return E2BAccount(Settings.of(env))
 
 
-async def list_leases() -> AsyncIterator[Lease]:
-    settings = Settings.of(os.environ)
-    async for lease in _boxes(settings):
-        yield lease
-    for found in await _images(settings).all():
-        made = found.created_at.timestamp()
-        used = found.last_spawned_at.timestamp() if found.last_spawned_at else made
-        name = (found.names or found.aliases)[0]
-        yield Lease(f"image:{found.template_id}", "image", {"name": name}, made, expires_at=used + _MONTH)
-    for lease in kept_leases("e2b"):
-        yield lease
+async def list_templates(settings: Settings) -> list[Template]:
+    """Return the templates that are images of ours."""
+    what = "templates cannot be listed"
+    with translated(what):
+        answer = await get_templates.asyncio_detailed(client=settings.api_client())
+    if not isinstance(answer.parsed, list):
+        raise refused(what, answer)
+    return [found for found in answer.parsed if any(map(_ours, found.names + found.aliases))]
 
 
-async def reap(lease: Lease) -> None:
-    if not reap_kept("e2b", lease):
-        await _remove(Settings.of(os.environ), lease)
-
-
-async def _remove(settings: Settings, lease: Lease) -> None:
-    kind, _, identity = lease.id.partition(":")
-    try:
-        if kind == "image":
-            await _images(settings).remove(identity)
-        else:
-            with translated(f"box {identity} cannot be removed"):
-                await AsyncSandbox.kill(identity, **settings.connection)
-    except Missing:
-        return
-
-
-async def reap_dead(settings: Settings) -> None:
-    """Boxes that killed runs left: here and now, rather than at the end of their term."""
-    for lease in [lease async for lease in _boxes(settings) if leases.is_dead(lease)]:
-        await _remove(settings, lease)
+def _ours(name: str) -> bool:
+    return name.rpartition("/")[2].startswith(IMAGE_PREFIX)

@@ -178,7 +178,7 @@ class TestE2B(CloudCase):
     async def test_a_box_is_kept_while_its_host_lives(
         self, provider: SandboxProvider, image: ImageRef, cloud: Remote
     ) -> None:
-        from benchflow_sandbox_e2b.machine import E2BMachine
+        from benchflow_sandbox_e2b.box import E2BMachine
 
         box = await provider.start(image, StartRequest(name="kept", expires_after=3600))
         before = cloud.state()["sandboxes"][box.info.id]["ends"]

@@ -11,11 +11,11 @@ import modal
 from benchflow_sandbox_modal.failures import translated
 from benchflow_sandbox_modal.settings import Settings
 
-__all__ = ["Client"]
+__all__ = ["ModalClient"]
 
 
-class Client:
-    """Made at the first request, once for all that ask at the same time."""
+class ModalClient:
+    """The SDK's client, made at the first request, once for all that ask at the same time."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -33,7 +33,7 @@ class Client:
             return self._client
 
     async def app(self, *, create: bool = True) -> modal.App:
-        """`Missing` where there is none and none is to be made."""
+        """Return the app. Raises `Missing` where there is none and `create` is false."""
         client = await self.sdk()
         async with self._opening:
             if self._app is None:

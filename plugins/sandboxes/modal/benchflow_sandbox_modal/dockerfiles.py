@@ -14,7 +14,7 @@ from modal._utils.docker_utils import extract_copy_command_patterns
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.errors import CapabilityMissing
 
-__all__ = ["notices", "readable", "refuse"]
+__all__ = ["image_notices", "readable", "refuse"]
 
 _ARRAY: Final = re.compile(r"^(\s*COPY\s+)(\[.*\])\s*$", re.IGNORECASE | re.MULTILINE)
 _UNREAD: Final = re.compile(r"^\s*(ADD\s|COPY\s.*\[)", re.IGNORECASE | re.MULTILINE)
@@ -59,7 +59,7 @@ def refuse(request: ImageRequest) -> None:
             ) from error
 
 
-def notices(recipe: Recipe) -> tuple[str, ...]:
+def image_notices(recipe: Recipe) -> tuple[str, ...]:
     """The SDK uploads plain files."""
     said = "Modal uploads plain files; links arrive as copies or not at all, and empty folders not"
     return (f"{recipe.name}: {said}: {lost}",) if (lost := not_plain(recipe.context)) else ()

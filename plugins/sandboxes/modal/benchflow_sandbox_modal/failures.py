@@ -1,28 +1,19 @@
-"""What the SDK raises, as what the core understands: by class and details, never by the text."""
+"""What Modal's SDK raises, as the core understands it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final
 
 import grpclib
 import modal
-from benchflow_boxkit.failures import Missing, first_line, out_of_quota
+from benchflow_boxkit.failures import Answer, Translation, answer_by_class, first_line
 from grpclib.exceptions import StreamTerminatedError
 from modal import exception
 from modal_proto import api_pb2
 
-from benchflow_core.errors import (
-    BenchflowError,
-    CredentialRefused,
-    InfrastructureError,
-    SandboxRateLimited,
-    SandboxStartError,
-)
-
 __all__ = ["translated"]
 
-_AGAIN = (
+_AGAIN: Final = (
     exception.ServiceError,
     exception.InternalError,
     exception.ConnectionError,
@@ -31,37 +22,28 @@ _AGAIN = (
     exception.InternalFailure,
     exception.DataLossError,
 )
+_STATUS: Final[dict[type[Exception], int | None]] = {
+    exception.NotFoundError: 404,
+    exception.AuthError: 401,
+    exception.PermissionDeniedError: 401,
+    **dict.fromkeys(_AGAIN, 503),
+    modal.Error: 400,
+}
 
 
-@contextmanager
-def translated(what: str) -> Iterator[None]:
-    """`what` was being done: `the box cannot be made`."""
-    try:
-        yield
-    except (BenchflowError, Missing):
-        raise
-    except modal.Error as error:
-        raise _error(f"Modal: {what}: {first_line(error)}.", error) from error
-    except (TimeoutError, OSError, ValueError, grpclib.GRPCError, StreamTerminatedError) as error:
-        raise InfrastructureError(f"Modal: {what}: {type(error).__name__} {error}".rstrip() + ".") from error
-
-
-def _error(text: str, error: modal.Error) -> BenchflowError | Missing:
-    if isinstance(error, exception.NotFoundError):
-        return Missing(text)
-    if isinstance(error, exception.AuthError | exception.PermissionDeniedError):
-        return CredentialRefused(
-            text, remedy="Check MODAL_TOKEN_ID and MODAL_TOKEN_SECRET: bench plugins doctor modal."
-        )
-    if isinstance(error, exception.ResourceExhaustedError):
-        return _exhausted(text, error)
-    return SandboxStartError(text, retryable=isinstance(error, _AGAIN))
-
-
-def _exhausted(text: str, error: exception.ResourceExhaustedError) -> BenchflowError:
-    """Too many requests come with how long to wait; a limit of the workspace does not."""
+def _answer(error: Exception) -> Answer | None:
+    if not isinstance(error, exception.ResourceExhaustedError):
+        return answer_by_class(error, _STATUS)
+    # Too many requests come with how long to wait; a limit of the workspace does not.
     for detail in getattr(error, "_grpc_details", None) or ():
         if isinstance(detail, api_pb2.RPCRetryPolicy):
-            wait = round(max(0.0, detail.retry_after_secs), 3)
-            return SandboxRateLimited(text, details={"retry_after": wait}, retryable=True)
-    return out_of_quota(text)
+            return Answer(429, first_line(error), round(max(0.0, detail.retry_after_secs), 3))
+    return Answer(403, first_line(error))
+
+
+translated: Final = Translation(
+    "Modal",
+    "MODAL_TOKEN_ID and MODAL_TOKEN_SECRET",
+    _answer,
+    (ValueError, grpclib.GRPCError, StreamTerminatedError),
+)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final
 
 import modal
+from benchflow_boxkit.accounts import IMAGE_PREFIX
 from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.images import build_failed, build_too_slow
 from benchflow_boxkit.recipe import DOCKERFILE, Recipe
 
 from benchflow_core.errors import BuildError
-from benchflow_sandbox_modal.client import Client
+from benchflow_sandbox_modal.client import ModalClient
 from benchflow_sandbox_modal.dockerfiles import readable
 from benchflow_sandbox_modal.failures import translated
 
-__all__ = ["Images"]
-
-_LOG: Final = 64 * 1024
+__all__ = ["ModalImages"]
 
 
-class Images:
-    def __init__(self, client: Client) -> None:
+class ModalImages:
+    def __init__(self, client: ModalClient) -> None:
         self._client = client
         self._known: dict[str, modal.Image] = {}
 
@@ -62,7 +61,7 @@ class Images:
                         client=await self._client.sdk(),
                     )
         except TimeoutError as error:
-            raise BuildError(f"{recipe.name} was not built within {recipe.timeout:g} s at Modal.") from error
+            raise build_too_slow(recipe.name, "Modal", recipe.timeout) from error
         except Missing as error:
             raise BuildError(str(error)) from error
         return self._take(image)
@@ -74,10 +73,8 @@ class Images:
                 log = "".join([entry.message async for entry in image.logs.tail.aio(200)])
         except Exception as failure:
             log = f"(no log: {type(failure).__name__} {failure})"
-        log = log[-_LOG:]
-        ending = "\n".join(log.strip().splitlines()[-20:])
-        return BuildError(f"{recipe.name} cannot be built at Modal: {error}\n{ending}", details={"log": log})
+        return build_failed(recipe.name, str(error), log)
 
 
 def _name(recipe: Recipe) -> str:
-    return f"benchflow-{recipe.key}"
+    return f"{IMAGE_PREFIX}{recipe.key}"

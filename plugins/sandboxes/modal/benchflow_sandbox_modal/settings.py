@@ -2,51 +2,48 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import field
-from pathlib import Path
 from typing import Any, Final
 
-from benchflow_boxkit.options import COMMON, Options
+from benchflow_boxkit.options import COMMON, Credentials, Options, with_login
+from benchflow_boxkit.sizes import BoxSize, Catalogue, Quantity, size_options
 
-from benchflow_core.contracts.common import Availability
 from benchflow_core.contracts.quick import dataclass
-from benchflow_core.errors import ConfigurationError
 
-__all__ = ["OPTIONS", "Settings", "available"]
+__all__ = ["OPTIONS", "Settings", "credentials", "gpu_of"]
 
 DEFAULT_URL: Final = "https://api.modal.com"
+_SIZES: Final = (
+    Quantity("cpus", "cpus", "cores", 2, 64, least=0.125),
+    Quantity("memory_mb", "memory_mb", "MB of memory", 4096, 344064, least=128),
+)
 OPTIONS: Final = {
     "app": "the Modal app that boxes belong to (benchflow)",
     "environment": "the Modal environment, instead of MODAL_ENVIRONMENT",
     "region": "regions that boxes may be in, with commas between",
     "cloud": "the cloud provider",
-    "cpus": "of a box whose task asks for none (2)",
-    "memory_mb": "of a box whose task asks for none (4096)",
-    "max_cpus": "most that one box may have (64)",
-    "max_memory_mb": "likewise (344064)",
+    **size_options(_SIZES),
     "idle_minutes": "after which a box of a dead host ends itself (30)",
     **COMMON,
 }
-_NONE: Final = "MODAL_TOKEN_ID and MODAL_TOKEN_SECRET are not set"
-_REMEDY: Final = "Run modal token new, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET."
+_TOKEN: Final = ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET")
+_FILE_NAMES: Final = ("token_id", "token_secret", "server_url", "environment")
+_GPU: Final = "T4"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    url: str
+    place: str
+    """The API's address."""
     token: str = field(repr=False)
     secret: str = field(repr=False)
     environment: str | None
     app: str
     regions: tuple[str, ...]
     cloud: str | None
-    cpus: int
-    memory_mb: int
-    max_cpus: int
-    max_memory_mb: int
+    sizes: Catalogue
     idle_seconds: float
     creates_at_once: int
     create_tries: int
@@ -54,59 +51,52 @@ class Settings:
     @classmethod
     def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> Settings:
         given = Options(options, OPTIONS, "Modal")
-        found = _account(env)
-        if not found.get("token_id") or not found.get("token_secret"):
-            raise ConfigurationError(f"Modal has no credentials: {_missing(found)}.", remedy=_REMEDY)
-
-        cpus, max_cpus = given.limited("cpus", 2, "max_cpus", 64)
-        memory, max_memory = given.limited("memory_mb", 4096, "max_memory_mb", 344064, least=128)
+        found = credentials(env)
+        values = found.require()
         return cls(
-            url=found.get("server_url") or DEFAULT_URL,
-            token=found["token_id"],
-            secret=found["token_secret"],
-            environment=given.word("environment") or found.get("environment"),
+            place=found.place,
+            token=values["MODAL_TOKEN_ID"],
+            secret=values["MODAL_TOKEN_SECRET"],
+            environment=given.word("environment") or values.get("MODAL_ENVIRONMENT"),
             app=given.word("app") or "benchflow",
             regions=given.words("region"),
             cloud=given.word("cloud"),
-            cpus=cpus,
-            memory_mb=memory,
-            max_cpus=max_cpus,
-            max_memory_mb=max_memory,
+            sizes=Catalogue("Modal", _SIZES, given, gpus=True),
             idle_seconds=given.number("idle_minutes", 30, most=24 * 60) * 60,
-            creates_at_once=given.number("creates_at_once", 16),
-            create_tries=given.number("create_tries", 6),
+            **given.pace,
         )
 
 
-def _account(env: Mapping[str, str]) -> dict[str, str]:
-    """As Modal's own command reads it: the environment, then the profile of its file that is chosen or active."""
-    found = _profile(env)
-    for name in ("token_id", "token_secret", "server_url", "environment"):
-        if value := env.get(f"MODAL_{name.upper()}"):
-            found[name] = value
-    return found
+def credentials(env: Mapping[str, str]) -> Credentials:
+    """Read them as Modal's own command does: the environment, then the profile of its file that is chosen or active."""
+
+    def profile(text: str) -> dict[str, str | None]:
+        data: dict[str, Any] = tomllib.loads(text)
+        profiles = {name: row for name, row in data.items() if isinstance(row, dict)}
+        active = next((name for name, row in profiles.items() if row.get("active")), "default")
+        row = profiles.get(env.get("MODAL_PROFILE") or active, {})
+        return {f"MODAL_{name.upper()}": row.get(name) for name in _FILE_NAMES}
+
+    values = with_login(env, env.get("MODAL_CONFIG_PATH") or ".modal.toml", profile)
+    missing = [name for name in _TOKEN if not values.get(name)]
+    verb = "are" if len(missing) == 2 else "is"
+    return Credentials(
+        "Modal",
+        values,
+        values.get("MODAL_SERVER_URL") or DEFAULT_URL,
+        f"{' and '.join(missing)} {verb} not set" if missing else "",
+        "Run modal token new, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET.",
+    )
 
 
-def _profile(env: Mapping[str, str]) -> dict[str, str]:
-    path = env.get("MODAL_CONFIG_PATH") or Path(env.get("HOME") or Path.home(), ".modal.toml")
-    try:
-        data: dict[str, Any] = tomllib.loads(Path(path).expanduser().read_text())
-    except (OSError, ValueError):
-        return {}
-    profiles = {name: row for name, row in data.items() if isinstance(row, dict)}
-    active = next((name for name, row in profiles.items() if row.get("active")), "default")
-    row = profiles.get(env.get("MODAL_PROFILE") or active, {})
-    return {str(name): value for name, value in row.items() if isinstance(value, str)}
-
-
-def _missing(found: Mapping[str, str]) -> str:
-    missing = [f"MODAL_{name.upper()}" for name in ("token_id", "token_secret") if not found.get(name)]
-    return _NONE if len(missing) == 2 else f"{missing[0]} is not set"
-
-
-def available() -> Availability:
-    """Without a word to the vendor."""
-    found = _account(os.environ)
-    if found.get("token_id") and found.get("token_secret"):
-        return Availability(True, f"credentials are set, {found.get('server_url') or DEFAULT_URL}")
-    return Availability(False, _missing(found), _REMEDY)
+def gpu_of(size: BoxSize) -> tuple[str | None, tuple[str, ...]]:
+    """Return the SDK's word for a box's GPUs, and notices."""
+    if not size.gpus:
+        return None, ()
+    kind = size.gpu_types[0] if size.gpu_types else _GPU
+    notices: tuple[str, ...] = ()
+    if not size.gpu_types:
+        notices = (f"gpus = {size.gpus} of no named kind: the box gets {_GPU}.",)
+    elif len(size.gpu_types) > 1:
+        notices = (f"Modal's sandboxes take one kind of GPU: the box gets {kind}.",)
+    return f"{kind}:{size.gpus}", notices

@@ -98,7 +98,7 @@ class TestModal(CloudCase):
 
     async def test_a_read_that_nobody_waits_for_ends_without_a_word(self) -> None:
         """A box is ended while the SDK reads from it. To cancel the SDK there can leave its failure to nobody."""
-        from benchflow_sandbox_modal.machine import Streams
+        from benchflow_sandbox_modal.box import Streams
 
         said: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
@@ -160,8 +160,8 @@ class TestModal(CloudCase):
         self, image: ImageRef, cloud: Remote, tmp_path: Path, cloud_cache: Path
     ) -> None:
         """The host's sign of life is a byte to the box's main process, three times within what it waits for."""
+        from benchflow_sandbox_modal.provider import ModalVendor
         from benchflow_sandbox_modal.settings import Settings
-        from benchflow_sandbox_modal.vendor import ModalVendor
 
         context = SandboxContext(work_dir=tmp_path, cache_dir=cloud_cache)
         soon = replace(Settings.of(os.environ), idle_seconds=3.0)

@@ -1,5 +1,5 @@
-"""What a Dockerfile copies from other stages and images: each of them is a template of its own, found by its content;
-a box of it packs the files, and the archive goes into the context of the image that wants them."""
+"""Carries out `COPY --from`: each stage or image is a template of its own, found by its content. A box of it packs the
+files, and the archive goes into the context of the image that wants them."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from benchflow_boxkit.recipe import Recipe
 from e2b import AsyncSandbox
 
 from benchflow_core.errors import BuildError, SandboxLost, TransportError
+from benchflow_sandbox_e2b.box import E2BMachine
 from benchflow_sandbox_e2b.copies import Copy
 from benchflow_sandbox_e2b.dockerfiles import identity, stage_template
 from benchflow_sandbox_e2b.failures import translated
-from benchflow_sandbox_e2b.images import Images
-from benchflow_sandbox_e2b.machine import E2BMachine
+from benchflow_sandbox_e2b.images import E2BImages
 from benchflow_sandbox_e2b.stages import Lowered, lower, lowered
 
-__all__ = ["Carrying"]
+__all__ = ["StageCopier"]
 
 _PROGRAM: Final = Path(__file__).parent / "inside" / "copying.py"
 _PACKED: Final = f"{package.HOME}/copied"
 
 
-class Carrying:
-    def __init__(self, images: Images, start: Callable[[str], Awaitable[E2BMachine]], pace: Pace, locks: Path) -> None:
+class StageCopier:
+    def __init__(
+        self, images: E2BImages, start: Callable[[str], Awaitable[E2BMachine]], pace: Pace, locks: Path
+    ) -> None:
         self._images, self._start, self._pace, self._locks = images, start, pace, locks
 
-    async def carry(self, recipe: Recipe, folder: Path) -> None:
-        """Everything that this image copies from others is in the folder then. Again: what is missing."""
-        await self._carry(lowered(recipe), recipe, folder)
+    async def copy_all(self, recipe: Recipe, folder: Path) -> None:
+        """Put everything that this image copies from others into the folder, unless it is there."""
+        await self._copy(lowered(recipe), recipe, folder)
 
-    async def _carry(self, lowered: Lowered, recipe: Recipe, folder: Path) -> None:
+    async def _copy(self, lowered: Lowered, recipe: Recipe, folder: Path) -> None:
         wanted: dict[int | str, list[Copy]] = {}
         for copy in lowered.copies:
             if not (folder / copy.folder).exists():
@@ -58,7 +60,7 @@ class Carrying:
         name = self._images.name(key)
         async with file_lock(self._locks / key):
             if not await self._images.ready(name, recipe.timeout):
-                await self._carry(stage, recipe, folder)
+                await self._copy(stage, recipe, folder)
                 await self._images.make(stage_template(stage, recipe.name, folder), name, recipe)
         return name
 

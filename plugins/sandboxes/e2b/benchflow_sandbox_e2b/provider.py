@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 import uuid
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.accounts import MARK
 from benchflow_boxkit.leases import labels as lease_labels
 from benchflow_boxkit.machines import made_or_gone
 from benchflow_boxkit.pacing import Pace
@@ -18,15 +17,13 @@ from benchflow_boxkit.recipe import Recipe
 from e2b import AsyncSandbox
 
 from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources, SandboxContext, StartRequest
-from benchflow_core.errors import SandboxStartError
-from benchflow_sandbox_e2b import leases
-from benchflow_sandbox_e2b.carrying import Carrying
+from benchflow_sandbox_e2b.box import E2BMachine
+from benchflow_sandbox_e2b.copying import StageCopier
 from benchflow_sandbox_e2b.dockerfiles import notices
 from benchflow_sandbox_e2b.failures import translated
-from benchflow_sandbox_e2b.images import Images
-from benchflow_sandbox_e2b.machine import E2BMachine
+from benchflow_sandbox_e2b.images import E2BImages
+from benchflow_sandbox_e2b.leases import E2BAccount
 from benchflow_sandbox_e2b.settings import Settings
-from benchflow_sandbox_e2b.sizes import fit
 
 __all__ = ["VENDOR"]
 
@@ -39,10 +36,11 @@ class E2BVendor:
     def __init__(self, context: SandboxContext) -> None:
         self._settings = Settings.of(context.env or os.environ, context.options)
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
-        self._images = Images(self._settings, fit(Resources(), self._settings))
+        self.account = E2BAccount(self._settings)
+        self._images = E2BImages(self._settings)
         self._labels = context.labels
         pace = Pace(self.creates_at_once, tries=self.create_tries)
-        self._carrying = Carrying(self._images, self._look_into, pace, context.cache_dir / self.name / "locks")
+        self._copier = StageCopier(self._images, self._look_into, pace, context.cache_dir / self.name / "locks")
 
     async def find_image(self, recipe: Recipe) -> str | None:
         return await self._images.find(recipe)
@@ -51,24 +49,24 @@ class E2BVendor:
         return notices(recipe)
 
     async def build_image(self, recipe: Recipe, context: Path) -> str:
-        await self._carrying.carry(recipe, context)
+        await self._copier.copy_all(recipe, context)
         return await self._images.build(recipe, context)
 
     async def _look_into(self, template: str) -> E2BMachine:
-        """A box from which something is copied."""
+        """Start a box from which files are copied."""
         request = StartRequest(name="copy-from", resources=Resources(), expires_after=_COPY_TERM)
-        marks = lease_labels("box", self._labels, expires_after=request.expires_after)
+        marks = {MARK: "1", **lease_labels("box", self._labels, expires_after=request.expires_after)}
         return await self.start(template, request, NetworkPolicy("none"), marks)
 
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
     ) -> E2BMachine:
-        size = fit(request.resources, self._settings)
+        size = self._settings.sizes.fit(request.resources)
         keep = self._settings.keep_seconds
         asked: dict[str, Any] = {
             "template": await self._images.sized(image, size),
             "timeout": max(1, int(min(keep, request.expires_after))),
-            "metadata": {leases.MARK: "1", **labels},
+            "metadata": dict(labels),
             "lifecycle": {"on_timeout": "kill"},
             "allow_internet_access": policy.mode == "public",
             "idempotency_key": str(uuid.uuid4()),
@@ -77,19 +75,9 @@ class E2BVendor:
         return E2BMachine(sandbox, size.notices, keep, time.time() + request.expires_after)
 
     async def _make(self, asked: dict[str, Any]) -> AsyncSandbox:
-        """The SDK waits as long as the vendor asks and tries again, in its slot; only then does the box kit's pace."""
-        try:
-            with translated("a box cannot be made"):
-                return await AsyncSandbox.create(**asked, **self._settings.connection)
-        except Missing as error:
-            raise SandboxStartError(str(error), retryable=False) from error
-
-    async def sweep(self) -> None:
-        with contextlib.suppress(Exception):
-            await leases.reap_dead(self._settings)
-
-    async def close(self) -> None:
-        """The SDK's connections belong to the process."""
+        """Ask for a box. The SDK first waits and tries again itself; only then does the box kit's pace."""
+        with translated("a box cannot be made"):
+            return await AsyncSandbox.create(**asked, **self._settings.connection)
 
 
 VENDOR: Final = E2BVendor

@@ -9,13 +9,11 @@ import time
 from typing import Any, Final
 
 from benchflow_boxkit import package
-from benchflow_boxkit.arrivals import Arrivals
-from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.arrivals import Terminal
 from benchflow_boxkit.machines import CloudMachine
 from e2b import AsyncSandbox
 from e2b.sandbox.commands.command_handle import PtySize
 
-from benchflow_core.errors import InfrastructureError, TransportError
 from benchflow_sandbox_e2b.failures import translated
 
 __all__ = ["E2BMachine"]
@@ -38,15 +36,15 @@ class E2BMachine(CloudMachine):
         return self._sandbox
 
     async def _keep(self) -> bool:
-        """A box lives a few minutes at a time: while this host lives, it asks for more, up to the box's own end."""
+        """Prolong the box by a few minutes, up to its own end: a box of a dead host ends soon."""
         left = self._ends - time.time()
         with translated("the box cannot be kept"):
             await self._sandbox.set_timeout(int(min(self._term, max(1, left))))
         return left > self._term
 
-    async def _attach(self) -> Terminal:
-        """Another terminal for each connection: what the last one missed, the box kit's link sends again."""
-        stream = Terminal()
+    async def _attach(self) -> E2BTerminal:
+        """Open another terminal; the box kit's link sends again what the last one missed."""
+        stream = E2BTerminal()
         try:
             with translated(f"no terminal in box {self.id}"):
                 stream.handle = await self._sandbox.pty.create(
@@ -57,7 +55,7 @@ class E2BMachine(CloudMachine):
         except BaseException:
             await stream.close()
             raise
-        stream.watch()
+        stream.watch_both()
         return stream
 
     async def _runs(self) -> bool:
@@ -74,44 +72,26 @@ class E2BMachine(CloudMachine):
             await self._sandbox.kill()
 
 
-class Terminal(Arrivals):
-    """A terminal as a byte stream: its output is one lasting answer, its input one lasting request."""
+class E2BTerminal(Terminal):
+    """A terminal whose output is one lasting answer and whose input is one lasting request."""
 
     handle: Any
     typed: Any
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._watching: asyncio.Task[None] | None = None
-
-    def watch(self) -> None:
-        async def end() -> None:
-            with contextlib.suppress(Exception):
-                await self.handle.wait()
-            self.end()
-
-        self._watching = asyncio.ensure_future(end())
-        # The SDK tells of input that failed at the next input only; where its task can be seen, nobody waits for that.
+    def watch_both(self) -> None:
+        self.watch(self.handle.wait())
+        # The SDK reports failed input only at the next input; where its task can be seen, its end is the stream's.
         if isinstance(sending := getattr(self.typed, "_task", None), asyncio.Task):
             sending.add_done_callback(lambda _: self.end())
 
-    async def write(self, data: bytes) -> None:
-        try:
-            with translated("the terminal is closed"):
-                await self.typed.send(data)
-        except (Missing, InfrastructureError) as error:
-            self.end()  # input that is lost ends the connection, although output still comes
-            raise TransportError(str(error)) from error
+    async def _send(self, data: bytes) -> None:
+        with translated("the terminal is closed"):
+            await self.typed.send(data)
 
-    async def close(self) -> None:
-        self.end()
-        for step in ("typed", "handle"):
+    async def _disconnect(self) -> None:
+        if hasattr(self, "typed"):
             with contextlib.suppress(Exception):
-                if step == "typed" and hasattr(self, "typed"):
-                    async with asyncio.timeout(2):
-                        await self.typed.close()
-                elif step == "handle" and hasattr(self, "handle"):
-                    await self.handle.disconnect()
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+                async with asyncio.timeout(2):
+                    await self.typed.close()
+        if hasattr(self, "handle"):
+            await self.handle.disconnect()

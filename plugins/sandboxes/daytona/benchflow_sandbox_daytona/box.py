@@ -9,13 +9,11 @@ import shlex
 from typing import Final
 
 from benchflow_boxkit import package
-from benchflow_boxkit.arrivals import Arrivals
-from benchflow_boxkit.failures import Missing
+from benchflow_boxkit.arrivals import Terminal
 from benchflow_boxkit.machines import CloudMachine
 from daytona import AsyncSandbox
 from daytona.handle.async_pty_handle import AsyncPtyHandle
 
-from benchflow_core.errors import InfrastructureError, TransportError
 from benchflow_sandbox_daytona.failures import translated
 
 __all__ = ["DaytonaMachine"]
@@ -39,8 +37,8 @@ class DaytonaMachine(CloudMachine):
             await self._sandbox.refresh_activity()
         return True
 
-    async def _attach(self) -> Terminal:
-        stream = Terminal()
+    async def _attach(self) -> DaytonaTerminal:
+        stream = DaytonaTerminal()
         try:
             with translated(f"no terminal in box {self.id}"):
                 name = f"benchflow-{secrets.token_hex(6)}"
@@ -49,7 +47,7 @@ class DaytonaMachine(CloudMachine):
         except BaseException:
             await stream.close()
             raise
-        stream.watch()
+        stream.watch(stream.handle.wait())
         return stream
 
     async def _runs(self) -> bool:
@@ -75,35 +73,15 @@ class DaytonaMachine(CloudMachine):
             await self._sandbox.delete(timeout=60)
 
 
-class Terminal(Arrivals):
-    """A terminal's websocket as a byte stream. Once our command has it in raw mode, bytes go through as they are."""
+class DaytonaTerminal(Terminal):
+    """A terminal's websocket."""
 
     handle: AsyncPtyHandle
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._watching: asyncio.Task[None] | None = None
+    async def _send(self, data: bytes) -> None:
+        with translated("the terminal is closed"):
+            await self.handle.send_input(data)
 
-    def watch(self) -> None:
-        async def end() -> None:
-            with contextlib.suppress(Exception):
-                await self.handle.wait()
-            self.end()
-
-        self._watching = asyncio.ensure_future(end())
-
-    async def write(self, data: bytes) -> None:
-        try:
-            with translated("the terminal is closed"):
-                await self.handle.send_input(data)
-        except (Missing, InfrastructureError) as error:
-            raise TransportError(str(error)) from error
-
-    async def close(self) -> None:
-        self.end()
+    async def _disconnect(self) -> None:
         if hasattr(self, "handle"):
-            with contextlib.suppress(Exception):
-                await self.handle.disconnect()
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+            await self.handle.disconnect()

@@ -10,20 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from benchflow_boxkit.context import not_plain
-from benchflow_boxkit.failures import Missing
 from benchflow_boxkit.machines import made_or_gone
 from benchflow_boxkit.recipe import Recipe
 from daytona import AsyncSandbox, CreateSandboxFromSnapshotParams
 
 from benchflow_core.contracts.sandboxes import NetworkPolicy, Resources, SandboxContext, StartRequest
-from benchflow_core.errors import BenchflowError, SandboxStartError
-from benchflow_sandbox_daytona import leases
-from benchflow_sandbox_daytona.client import Client
+from benchflow_core.errors import BenchflowError
+from benchflow_sandbox_daytona.box import DaytonaMachine
+from benchflow_sandbox_daytona.client import DaytonaClient
 from benchflow_sandbox_daytona.failures import translated
-from benchflow_sandbox_daytona.images import Images
-from benchflow_sandbox_daytona.machine import DaytonaMachine
+from benchflow_sandbox_daytona.images import DaytonaImages
+from benchflow_sandbox_daytona.leases import DaytonaAccount
 from benchflow_sandbox_daytona.settings import Settings
-from benchflow_sandbox_daytona.sizes import fit
 
 __all__ = ["VENDOR"]
 
@@ -38,8 +36,9 @@ class DaytonaVendor:
     def __init__(self, context: SandboxContext) -> None:
         self._settings = Settings.of(context.env or os.environ, context.options)
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
-        self._client = Client(self._settings)
-        self._images = Images(self._client, fit(Resources(), self._settings))
+        self._client = DaytonaClient(self._settings)
+        self.account = DaytonaAccount(self._client)
+        self._images = DaytonaImages(self._client, self._settings.sizes.fit(Resources()))
 
     async def find_image(self, recipe: Recipe) -> str | None:
         return await self._images.find(recipe)
@@ -54,11 +53,11 @@ class DaytonaVendor:
     async def start(
         self, image: str, request: StartRequest, policy: NetworkPolicy, labels: Mapping[str, str]
     ) -> DaytonaMachine:
-        size = fit(request.resources, self._settings)
+        size = self._settings.sizes.fit(request.resources)
         params = CreateSandboxFromSnapshotParams(
             snapshot=await self._images.sized(image, size),
             os_user="root",
-            labels={leases.MARK: "1", **labels},
+            labels=dict(labels),
             auto_stop_interval=self._settings.auto_stop_minutes,
             auto_delete_interval=0,
             ttl_minutes=max(1, math.ceil(request.expires_after / 60)),
@@ -71,25 +70,16 @@ class DaytonaVendor:
         try:
             with translated("a box cannot be made"):
                 return await self._client.sdk.create(params, timeout=_START_SECONDS)
-        except Missing as error:
-            raise SandboxStartError(str(error), retryable=False) from error
         except BenchflowError as error:
             await self._remove_half(error)
             raise
 
     async def _remove_half(self, error: BaseException) -> None:
-        """A box that did not come up in time exists all the same; the SDK says which."""
+        """Delete the box that did not come up in time; the SDK's error names it."""
         identity = getattr(error.__cause__, "sandbox_id", None)
         if identity:
             with contextlib.suppress(Exception):
                 await (await self._client.sdk.get(identity)).delete()
-
-    async def sweep(self) -> None:
-        with contextlib.suppress(Exception):
-            await leases.reap_dead(self._client)
-
-    async def close(self) -> None:
-        await self._client.close()
 
 
 VENDOR: Final = DaytonaVendor
