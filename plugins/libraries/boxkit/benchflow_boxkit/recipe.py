@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from benchflow_boxkit import context as contexts
 from benchflow_boxkit import dockerfile, layering, package
-from benchflow_boxkit.apart import BOX, OWN, guarded, takes_along
+from benchflow_boxkit.build_folder import BOX, OWN, guarded, takes_along
 from benchflow_boxkit.package import HOME, INSTALL, PYTHON, RECORD
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.quick import dataclass

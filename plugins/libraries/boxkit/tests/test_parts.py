@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchflow_boxkit.apart import BOX, OWN
+from benchflow_boxkit.build_folder import BOX, OWN
 from benchflow_boxkit.inside import delta
 from benchflow_boxkit.pacing import Pace
 from benchflow_boxkit.recipe import DOCKERFILE, compose

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from typing import Final
 
-from benchflow_boxkit.dockerfile import Recipe
+from benchflow_boxkit.dockerfile import Dockerfile
 
 __all__ = ["needs"]
 
-_HEREDOC: Final = re.compile(r"^\s*(RUN|COPY|ADD)\b.*<<-?\s*[\"']?[A-Za-z_]", re.I)
-_BUILDKIT: Final = (
-    (re.compile(r"^\s*RUN\s+.*--mount=", re.I), "RUN --mount"),
-    (re.compile(r"^\s*(COPY|ADD)\s+.*--(chmod|link|parents|exclude)\b", re.I), "COPY --chmod or --link"),
-    (re.compile(r"^\s*RUN\s+.*--(network|security)=", re.I), "RUN --network or --security"),
-    (_HEREDOC, "a heredoc (<<EOF)"),
-)
+_FLAGS: Final = {
+    "RUN": {"mount": "RUN --mount"} | dict.fromkeys(("network", "security"), "RUN --network or --security"),
+    "COPY": dict.fromkeys(("chmod", "link", "parents", "exclude"), "COPY --chmod or --link"),
+}
 
 
-def needs(recipe: Recipe) -> list[str]:
-    """Line and what it is. A syntax line alone is only a wish: builders that do not know it go on without."""
-    rows = enumerate(recipe.text.splitlines(), 1)
-    return [f"{recipe.path}:{n}: {what}" for n, row in rows for pattern, what in _BUILDKIT if pattern.match(row)]
+def needs(dockerfile: Dockerfile) -> list[str]:
+    """Name lines that need BuildKit. A syntax line alone is only a wish: other builders go on without it."""
+    return [f"{dockerfile.path}:{line}: {what}" for line, what in _needs(dockerfile)]
+
+
+def _needs(dockerfile: Dockerfile) -> Iterator[tuple[int, str]]:
+    for one in dockerfile.instructions:
+        known = _FLAGS.get("COPY" if one.name == "ADD" else one.name, {})
+        for flag, _ in one.flags:
+            if flag in known:
+                yield one.line, known[flag]
+        if one.heredocs:
+            yield one.line, "a heredoc (<<EOF)"

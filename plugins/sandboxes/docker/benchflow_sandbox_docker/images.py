@@ -114,9 +114,9 @@ class Images:
         return str((base or details)["Id"])
 
     async def _build(
-        self, request: ImageRequest, recipe: dockerfile.Recipe, context: contexts.Context, name: str
+        self, request: ImageRequest, recipe: dockerfile.Dockerfile, context: contexts.Context, name: str
     ) -> None:
-        for base in recipe.bases:
+        for base in dict.fromkeys(filter(None, recipe.images())):
             if await self._engine.image(base) is None:
                 await self._pull(base, request.platform)
         file = archives.name_of(context, request.dockerfile or context.root / "Dockerfile")
@@ -140,7 +140,7 @@ class Images:
             raise _explained(recipe, error) from error
 
 
-def _explained(recipe: dockerfile.Recipe, error: BenchflowError) -> BuildError:
+def _explained(recipe: dockerfile.Dockerfile, error: BenchflowError) -> BuildError:
     """With what the engine's builder cannot do, where the Dockerfile asks for it."""
     reason = error.reason if isinstance(error, EngineError) else error.message
     text = f"{recipe.path}: {reason}".rstrip(".")

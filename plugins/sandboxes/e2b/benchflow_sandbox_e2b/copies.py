@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from benchflow_boxkit.apart import OWN
-from e2b_dockerfile_utils import DockerfileInstruction, ShellLex
+from benchflow_boxkit.build_folder import OWN
+from benchflow_boxkit.dockerfile import Dockerfile, Instruction
+from benchflow_boxkit.expansion import Unsupported, assignments, expand, words
 
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BenchflowError, CapabilityMissing, TaskError
 
-__all__ = ["PLACE", "Copy", "Variables", "copy_from", "refused"]
+__all__ = ["PLACE", "CopyFrom", "Variables", "copy_from", "refused"]
 
 IMAGE: Final = "Name a finished image in the task (docker_image), or use another sandbox."
 PLACE: Final = "/opt/benchflow/copied"
@@ -22,7 +23,7 @@ _OCTAL: Final = re.compile(r"[0-7]{3,4}")
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopyFrom:
     line: int
     origin: int | str
     """A stage by its number, or an image."""
@@ -55,71 +56,72 @@ def refused(name: str, line: int, what: str, remedy: str = IMAGE) -> CapabilityM
 
 
 class Variables:
-    """What ARG and ENV have said up to a line. What an image brings along is not known."""
+    """The values that ARG and ENV have given up to a line. What an image brings along is not known."""
 
     def __init__(self, globals_: Mapping[str, str], escape: str) -> None:
         self._globals, self._escape = globals_, escape
         self._arguments: dict[str, str] = {}
-        self._kept: dict[str, str] = {}
+        self._env: dict[str, str] = {}
 
-    def follow(self, instruction: DockerfileInstruction) -> None:
-        words = instruction.args
-        if instruction.name == "FROM":
-            self._arguments.clear()
-        elif instruction.name == "ARG":
-            for word in words:
+    def begin_stage(self) -> None:
+        self._arguments.clear()
+
+    def follow(self, instruction: Instruction) -> None:
+        values = {**self._arguments, **self._env}
+        if instruction.name == "ARG":
+            for word in words(instruction.text, values, self._escape, keep_unknown=True):
                 name, given, value = word.partition("=")
-                self._arguments[name] = self.put_in(value) if given else self._globals.get(name, "")
+                self._arguments[name] = value if given else self._globals.get(name, "")
         elif instruction.name == "ENV":
-            for at in range(0, len(words) - 2, 3):
-                self._kept[words[at]] = self.put_in(words[at + 1])
+            self._env |= assignments(instruction.text, values, self._escape, keep_unknown=True)
 
     def put_in(self, word: str) -> str:
-        return ShellLex(self._escape, env={**self._arguments, **self._kept}).process_word(word)
+        return expand(word, {**self._arguments, **self._env}, self._escape, keep_unknown=True)
+
+    def arguments_of(self, instruction: Instruction) -> list[str]:
+        """Return the words of an instruction with the values put in."""
+        array = instruction.array()
+        if array is not None:
+            return [self.put_in(word) for word in array]
+        return words(instruction.text, {**self._arguments, **self._env}, self._escape, keep_unknown=True)
 
 
-def copy_from(
-    instruction: DockerfileInstruction, flags: Mapping[str, str], stages: Sequence[str], known: Variables, name: str
-) -> Copy:
-    """`stages`: names of those before this one, by number; an empty one where it has none."""
-    line = instruction.start_line
+def copy_from(instruction: Instruction, source: Dockerfile, stage: int, known: Variables) -> CopyFrom:
+    """Read a `COPY --from` of the stage with this number."""
+    line, name, flags = instruction.line, source.path, dict(instruction.flags)
 
-    def word(text: str) -> str:
-        try:
-            found = known.put_in(text)
-        except ValueError as error:
-            raise _wrong(name, line, str(error)) from error
-        if "$" in found:
+    def check(text: str) -> str:
+        if "$" in text:
             remedy = "Write its value, or say it with ARG or ENV in this stage."
             raise refused(name, line, f"COPY --from with {text}, a variable of the image's own", remedy)
-        return found
+        return text
 
-    words = [word(text) for text in instruction.args]
-    if len(words) < 2 or instruction.heredocs:
+    try:
+        arguments = [check(word) for word in known.arguments_of(instruction)]
+        given = {flag: check(known.put_in(flags.get(flag, ""))) for flag in ("from", "chown", "chmod")}
+    except Unsupported as error:
+        raise _wrong(name, line, str(error)) from error
+    if len(arguments) < 2 or instruction.heredocs:
         raise _wrong(name, line, "COPY --from wants a source and a destination")
-    *sources, target = words
+    *sources, target = arguments
     if len(sources) > 1 and not target.endswith("/"):
         raise _wrong(name, line, "COPY of several sources wants a destination that ends with /")
     if target == "." or target.endswith("/."):
         target += "/"
-    mode = word(flags.get("chmod", ""))
+    mode, said = given["chmod"], given["from"]
     if mode and not _OCTAL.fullmatch(mode):
         raise refused(name, line, f"COPY --chmod={mode}", "Give an octal mode such as 0755.")
-    said = word(flags["from"])
-    return Copy(
-        line, _origin(said, stages, name, line), said, tuple(sources), target, word(flags.get("chown", "")), mode
-    )
+    return CopyFrom(line, _origin(said, source, stage, line), said, tuple(sources), target, given["chown"], mode)
 
 
-def _origin(said: str, stages: Sequence[str], name: str, line: int) -> int | str:
-    if said.lower() in stages:
-        return len(stages) - 1 - list(reversed(stages)).index(said.lower())
+def _origin(said: str, source: Dockerfile, stage: int, line: int) -> int | str:
+    number = source.stage_number(said, stage)
+    if number is not None:
+        return number
     if said.isdigit():
-        if int(said) >= len(stages):
-            raise _wrong(name, line, f"COPY --from={said}: there is no such stage before this one")
-        return int(said)
+        raise _wrong(source.path, line, f"COPY --from={said}: there is no such stage before this one")
     if not said or said == "scratch":
-        raise _wrong(name, line, f"COPY --from={said}: nothing can be copied from it")
+        raise _wrong(source.path, line, f"COPY --from={said}: nothing can be copied from it")
     return said
 
 

@@ -21,7 +21,7 @@ from e2b import AsyncSandbox
 
 from benchflow_core.errors import BuildError, SandboxLost, TransportError
 from benchflow_sandbox_e2b.box import E2BMachine
-from benchflow_sandbox_e2b.copies import Copy
+from benchflow_sandbox_e2b.copies import CopyFrom
 from benchflow_sandbox_e2b.dockerfiles import identity, stage_template
 from benchflow_sandbox_e2b.failures import translated
 from benchflow_sandbox_e2b.images import E2BImages
@@ -44,7 +44,7 @@ class StageCopier:
         await self._copy(lowered(recipe), recipe, folder)
 
     async def _copy(self, lowered: Lowered, recipe: Recipe, folder: Path) -> None:
-        wanted: dict[int | str, list[Copy]] = {}
+        wanted: dict[int | str, list[CopyFrom]] = {}
         for copy in lowered.copies:
             if not (folder / copy.folder).exists():
                 wanted.setdefault(copy.origin, []).append(copy)
@@ -66,7 +66,7 @@ class StageCopier:
 
     # --- files --------------------------------------------------------------------------------------------------------
 
-    async def _fetch(self, template: str, copies: list[Copy], recipe: Recipe, folder: Path) -> None:
+    async def _fetch(self, template: str, copies: list[CopyFrom], recipe: Recipe, folder: Path) -> None:
         machine = await self._start(template)
         try:
             async with asyncio.timeout(recipe.timeout):
@@ -79,7 +79,7 @@ class StageCopier:
         finally:
             await asyncio.shield(machine.delete())
 
-    async def _take(self, sandbox: AsyncSandbox, copy: Copy, name: str, folder: Path) -> None:
+    async def _take(self, sandbox: AsyncSandbox, copy: CopyFrom, name: str, folder: Path) -> None:
         if (target := folder / copy.folder).exists():
             return
         said = await _packed(sandbox, copy, name)
@@ -103,7 +103,7 @@ class StageCopier:
         unfinished.rename(target)
 
 
-async def _packed(sandbox: AsyncSandbox, copy: Copy, name: str) -> dict[str, Any]:
+async def _packed(sandbox: AsyncSandbox, copy: CopyFrom, name: str) -> dict[str, Any]:
     program = [package.PYTHON, "-I", "-S", "-c", _PROGRAM.read_text()]
     command = shlex.join([*program, "pack", _PACKED, package.HOME, *copy.sources])
     with translated(f"{name}, line {copy.line}: the files cannot be packed"):

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_boxkit.apart import BOX
+from benchflow_boxkit.build_folder import BOX
 from benchflow_boxkit.package import HOME, PYTHON
 from benchflow_boxkit.recipe import Recipe, text_of
 from e2b import AsyncTemplate

@@ -1,22 +1,23 @@
-"""A Dockerfile as E2B's SDK can read it: one stage, and nothing in it that the SDK would leave out in silence.
+"""Rewrites a Dockerfile into one that E2B's SDK can read: one stage, and nothing that the SDK would silently leave out.
 
 Stages that build on one another become one; what is copied from others is listed, and a command that does nothing keeps
-its place. Lines keep their numbers, so that whoever refuses one names the right one.
+its place. Lines keep their numbers, so that an error names the right one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from benchflow_boxkit.dockerfile import Dockerfile, Instruction, lines_of, parse, platform_arguments
+from benchflow_boxkit.expansion import Unsupported
 from benchflow_boxkit.recipe import Recipe
-from e2b_dockerfile_utils import DockerfileInstruction, DockerfileSyntaxError, parse_dockerfile_ast
 
 from benchflow_core.contracts.quick import dataclass
-from benchflow_core.errors import TaskError
-from benchflow_sandbox_e2b.copies import IMAGE, Copy, Variables, copy_from, refused
+from benchflow_sandbox_e2b.copies import IMAGE, CopyFrom, Variables, copy_from, refused
 
 __all__ = ["Lowered", "lower", "lowered"]
 
@@ -32,13 +33,6 @@ _FLAGS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 """Flags that the SDK leaves out, and their values for which that makes no difference."""
 _HEEDED: Final = {"COPY": ("chown", "chmod", "from"), "ADD": ("chown", "chmod")}
 _ARCHIVE: Final = re.compile(r"\.(tar|tgz|tbz2?|txz|tar\.\w+)$", re.I)
-_ARG: Final = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
-_PLATFORM: Final = {
-    f"{side}{word}": value
-    for side in ("TARGET", "BUILD")
-    for word, value in (("PLATFORM", "linux/amd64"), ("OS", "linux"), ("ARCH", "amd64"), ("VARIANT", ""))
-}
-"""Arguments that every builder knows, once a stage names them."""
 _REMEDIES: Final = {
     "mount": "COPY the files that it mounts; secrets do not belong into an image.",
     "SHELL": 'Name the shell in each RUN: RUN ["bash", "-c", "…"].',
@@ -52,44 +46,37 @@ class Lowered:
     has_workdir: bool
     caches: Mapping[int, tuple[str, ...]]
     """Line of a RUN to the folders that it wants as caches: empty ones will do."""
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[CopyFrom, ...] = ()
 
 
 def lower(text: str, name: str, stage: int | None = None, numbers: Sequence[int] = ()) -> Lowered:
-    """`stage`: another one than the last. `numbers`: what lines are called, where something was put between them."""
-    try:
-        read = parse_dockerfile_ast(text)
-    except DockerfileSyntaxError as error:
-        raise TaskError(f"{name}: {error}") from error
-    found = read.instructions
-    stages = _stages(found)
-    if not stages:
-        raise TaskError(f"{name}: there is no FROM.", remedy="Name the image it starts from.")
-    globals_ = _globals(found)
-    chain, base = _chain(stages, globals_, len(stages) - 1 if stage is None else stage)
-    kept = [instruction for number in chain for instruction in stages[number]]
-    caches: dict[int, tuple[str, ...]] = {}
-    for instruction in kept:
-        if folders := _check(instruction, name):
-            caches[instruction.start_line] = folders
+    """Keep one stage and those it stands on: the last one, or `stage`.
+
+    `numbers`: what lines are called, where something was put between them.
+    """
+    source = parse(text, name)
+    values = platform_arguments("amd64") | source.defaults()
+    chain, base = _chain(source, values, len(source.stages) - 1 if stage is None else stage)
+    kept = [one for number in chain for one in (source.stages[number].head, *source.stages[number].instructions)]
+    caches = {one.line: folders for one in kept if (folders := _check(one, name))}
     first = kept[0]
     if base == "scratch" or "$" in base:
-        raise refused(name, first.start_line, f"FROM {base}", "Name an image, or give the variable a default.")
-    copies = _copies(stages, chain, Variables(globals_, read.escape_token), name, numbers)
-    lines = text.splitlines()
-    for instruction in found:
-        rows = slice(instruction.start_line - 1, instruction.end_line)
+        raise refused(name, first.line, f"FROM {base}", "Name an image, or give the variable a default.")
+    copies = _copies(source, chain, Variables(values, source.escape), numbers)
+    lines = lines_of(text)
+    for instruction in source.instructions:
         said = ""
         if instruction not in kept or instruction.name == "FROM":
             pass
         elif instruction.name == "ARG":
-            said = "ARG " + " ".join(_with_default(word, globals_) for word in instruction.args)
-        elif instruction.start_line in copies:
-            said = f"RUN {copies[instruction.start_line].step}"
+            said = "ARG " + " ".join(_with_default(word, values) for word in _raw_words(instruction))
+        elif instruction.line in copies:
+            said = f"RUN {copies[instruction.line].step}"
         else:
             continue
+        rows = slice(instruction.first, instruction.end)
         lines[rows] = [said, *[""] * (len(lines[rows]) - 1)]
-    lines[first.start_line - 1] = f"FROM {base}"
+    lines[first.first] = f"FROM {base}"
     has_workdir = any(one.name == "WORKDIR" for one in kept)
     return Lowered("\n".join(lines) + "\n", base, has_workdir, caches, tuple(copies.values()))
 
@@ -99,106 +86,52 @@ def lowered(recipe: Recipe, stage: int | None = None) -> Lowered:
     return lower(recipe.text, recipe.name, stage, recipe.numbers)
 
 
-def _copies(
-    stages: Sequence[list[DockerfileInstruction]],
-    chain: Sequence[int],
-    known: Variables,
-    name: str,
-    numbers: Sequence[int],
-) -> dict[int, Copy]:
-    """By line."""
-    found: dict[int, Copy] = {}
-    named = [_name(stage).lower() for stage in stages]
+def _copies(source: Dockerfile, chain: Sequence[int], known: Variables, numbers: Sequence[int]) -> dict[int, CopyFrom]:
+    """Return every `COPY --from` of these stages by its line."""
+    found: dict[int, CopyFrom] = {}
     for number in chain:
-        for instruction in stages[number]:
-            known.follow(instruction)
-            flags = dict(_flags(instruction))
-            if instruction.name == "COPY" and "from" in flags:
-                line = instruction.start_line
-                copy = copy_from(instruction, flags, named[:number], known, name)
+        known.begin_stage()
+        for instruction in source.stages[number].instructions:
+            with contextlib.suppress(Unsupported):  # the SDK refuses it by line
+                known.follow(instruction)
+            if instruction.name == "COPY" and "from" in dict(instruction.flags):
+                line = instruction.line
+                copy = copy_from(instruction, source, number, known)
                 found[line] = replace(copy, line=numbers[line - 1]) if numbers else copy
     return found
 
 
-def _name(stage: Sequence[DockerfileInstruction]) -> str:
-    words = stage[0].args
-    return words[2] if len(words) == 3 else ""
-
-
-def _stages(found: Sequence[DockerfileInstruction]) -> list[list[DockerfileInstruction]]:
-    stages: list[list[DockerfileInstruction]] = []
-    for instruction in found:
-        if instruction.name == "FROM":
-            stages.append([])
-        if stages:
-            stages[-1].append(instruction)
-    return stages
-
-
-def _globals(found: Sequence[DockerfileInstruction]) -> dict[str, str]:
-    """Arguments before the first FROM: they hold in FROM lines, and where a stage names them again."""
-    values: dict[str, str] = dict(_PLATFORM)
-    for instruction in found:
-        if instruction.name == "FROM":
-            break
-        for word in instruction.args if instruction.name == "ARG" else ():
-            name, given, value = word.partition("=")
-            if given:
-                values[name] = _expanded(value.strip("\"'"), values)
-    return values
-
-
-def _expanded(text: str, values: Mapping[str, str]) -> str:
-    return _ARG.sub(lambda found: values.get(found[1] or found[3]) or found[2] or found[0], text)
+def _raw_words(instruction: Instruction) -> list[str]:
+    return re.findall(r"(?:\"(?:\\.|[^\"])*\"|'[^']*'|\S)+", instruction.text)
 
 
 def _with_default(word: str, values: Mapping[str, str]) -> str:
     return f'{word}="{values[word]}"' if word in values else word
 
 
-def _chain(
-    stages: Sequence[list[DockerfileInstruction]], values: Mapping[str, str], last: int
-) -> tuple[list[int], str]:
-    """The stages that the last one stands on, itself last, and the image below them."""
-    named: dict[str, int] = {}
-    bases: list[str] = []
-    below: list[int | None] = []
-    for number, stage in enumerate(stages):
-        words = stage[0].args
-        bases.append(_expanded(words[0] if words else "", values))
-        below.append(named.get(bases[-1].lower()))
-        if own := _name(stage):
-            named[own.lower()] = number
-    at: int | None = last
-    chain: list[int] = []
-    while at is not None:
-        chain.insert(0, at)
-        at = below[at]
+def _chain(source: Dockerfile, values: Mapping[str, str], last: int) -> tuple[list[int], str]:
+    """Return the stages that the last one stands on, itself last, and the image below them."""
+    bases = source.bases(values)
+    chain = [last]
+    while (below := source.stage_number(bases[chain[0]], chain[0])) is not None and not bases[chain[0]].isdigit():
+        chain.insert(0, below)
     return chain, bases[chain[0]]
 
 
-def _check(instruction: DockerfileInstruction, name: str) -> tuple[str, ...]:
-    """Refuses what would be left out; returns the caches that a RUN wants."""
-    line, word = instruction.start_line, instruction.name
+def _check(instruction: Instruction, name: str) -> tuple[str, ...]:
+    """Refuse what would be left out; return the caches that a RUN wants."""
+    line, word = instruction.line, instruction.name
     if word not in _KNOWN:
         raise refused(name, line, word, _REMEDIES.get(word, IMAGE))
     caches: list[str] = []
-    for flag, value in _flags(instruction):
+    for flag, value in instruction.flags if word != "HEALTHCHECK" else ():
         if word == "RUN" and flag == "mount":
             caches.append(_cache(value, name, line))
         elif flag not in _HEEDED.get(word, ()) and value not in _FLAGS.get(word, {}).get(flag, ()):
             raise refused(name, line, f"{word} --{flag}", _REMEDIES.get(flag, IMAGE))
-    if word == "ADD" and any(_ARCHIVE.search(source) for source in instruction.args[:-1]):
+    if word == "ADD" and any(_ARCHIVE.search(source) for source in instruction.words[:-1]):
         raise refused(name, line, "ADD of an archive", "COPY it, and unpack it with RUN tar.")
     return tuple(caches)
-
-
-def _flags(instruction: DockerfileInstruction) -> Iterator[tuple[str, str]]:
-    if instruction.name in ("HEALTHCHECK", "ONBUILD"):
-        return
-    for flag in instruction.flags:
-        name, _, value = flag.removeprefix("--").partition("=")
-        yield name, value
 
 
 def _cache(value: str, name: str, line: int) -> str:

@@ -30,7 +30,7 @@ from benchflow_sandbox_local.helper import wire
 from benchflow_sandbox_local.plainplan import plain_plan
 from benchflow_sandbox_local.plan import Layout, Mounts
 
-__all__ = ["SNAPSHOTS", "Box", "Engine", "Recipe"]
+__all__ = ["SNAPSHOTS", "Box", "Engine", "Layering"]
 
 SNAPSHOTS: Final = "snaps/"
 """How the names of captured layers begin."""
@@ -42,7 +42,7 @@ _FOLDERS: Final = ("boxes", "images", "layers", "snaps", "points", "locks", "sta
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Layering:
     """The layers of an image: what `ImageRef.meta` carries."""
 
     layers: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Recipe:
     """At stage 3: paths that are the box's own beside the usual ones."""
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Recipe:
+    def of(cls, meta: Mapping[str, Any]) -> Layering:
         layers, repositories = tuple(meta.get("layers", ())), tuple(meta.get("repositories", ()))
         return cls(layers, dict(meta.get("shown", {})), repositories, tuple(meta.get("places", ())))
 
@@ -197,7 +197,7 @@ class Engine:
 
     async def start(
         self,
-        recipe: Recipe,
+        recipe: Layering,
         lease: leases.LeaseRequest,
         *,
         workdir: str = "/",
@@ -261,7 +261,7 @@ class Engine:
         leases.remove(lease)
 
     async def _layers(
-        self, box: str, recipe: Recipe, revert: Sequence[str], carry: bool, writable: Mapping[str, str]
+        self, box: str, recipe: Layering, revert: Sequence[str], carry: bool, writable: Mapping[str, str]
     ) -> Mounts:
         layers = recipe.layers
         if revert:

@@ -10,16 +10,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchflow_boxkit.dockerfile import Dockerfile
 from benchflow_boxkit.layering import install_failed, install_timed_out
 
 from benchflow_core.contracts.common import Layer
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest
 from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
 from benchflow_sandbox_local import host, store
-from benchflow_sandbox_local.dockerfile import parser, without
+from benchflow_sandbox_local.dockerfile import without
 from benchflow_sandbox_local.dockerfile.build import Builder, Built
 from benchflow_sandbox_local.dockerfile.ignore import Context
-from benchflow_sandbox_local.engine import Engine, Recipe
+from benchflow_sandbox_local.engine import Engine, Layering
 from benchflow_sandbox_local.plainplan import claimed
 from benchflow_sandbox_local.refusing import read_dockerfile
 from benchflow_sandbox_local.sandbox import BUILDING, LocalSandbox
@@ -49,14 +50,14 @@ class Images:
         if request.dockerfile is not None:
             return await self._from_dockerfile(request, request.dockerfile)
         if request.image is None:
-            return ImageRef(ref="local:host", workdir=WORKDIR, meta=Recipe().meta())
+            return ImageRef(ref="local:host", workdir=WORKDIR, meta=Layering().meta())
         if not request.allow_substitute:
             raise CapabilityMissing(
                 f"The embedded sandbox cannot run the image {request.image}: it has only this host's programs.",
                 remedy=_REMEDY.format(capability="image-prebuilt"),
             )
         notice = f"image {request.image} substituted by this host's {_host_name()}"
-        return ImageRef("local:host", "substituted", workdir=WORKDIR, notices=(notice,), meta=Recipe().meta())
+        return ImageRef("local:host", "substituted", workdir=WORKDIR, notices=(notice,), meta=Layering().meta())
 
     # --- Dockerfiles -----------------------------------------------------------------------------------------------
 
@@ -87,7 +88,10 @@ class Images:
             user=known["user"],
             main=(*known["meta"].get("entrypoint", ()), *known["meta"].get("cmd", ())),
             notices=(notice, *known["notices"]),
-            meta={**Recipe(tuple(known["layers"]), {}, tuple(known["repositories"]), places).meta(), **known["meta"]},
+            meta={
+                **Layering(tuple(known["layers"]), {}, tuple(known["repositories"]), places).meta(),
+                **known["meta"],
+            },
         )
 
     def _key(self, request: ImageRequest, text: str, context: Context | None) -> str:
@@ -101,7 +105,7 @@ class Images:
     async def _build(
         self,
         request: ImageRequest,
-        recipe: parser.Recipe,
+        recipe: Dockerfile,
         context: Context | None,
         folder: Path,
         places: tuple[str, ...],
@@ -113,10 +117,10 @@ class Images:
 
         repositories: dict[str, list[str]] = {}
 
-        def recipe_of(layers: Sequence[str]) -> Recipe:
+        def recipe_of(layers: Sequence[str]) -> Layering:
             """`layers` themselves, and what is known about them."""
             found = {path for layer in layers for path in repositories[layer]}
-            return Recipe(tuple(layers if engine.layout.stage == 1 else layers[:1]), {}, tuple(sorted(found)), places)
+            return Layering(tuple(layers if engine.layout.stage == 1 else layers[:1]), {}, tuple(sorted(found)), places)
 
         async def open_box(layers: tuple[str, ...]) -> LocalSandbox:
             return await self._open_box(ImageRef(BUILDING, workdir="/", meta=recipe_of(layers).meta()), {})
@@ -141,7 +145,7 @@ class Images:
     # --- layers ----------------------------------------------------------------------------------------------------
 
     async def add_layers(self, image: ImageRef, layers: Sequence[Layer]) -> ImageRef:
-        recipe = Recipe.of(image.meta)
+        recipe = Layering.of(image.meta)
         shown, ours = dict(recipe.shown), dict[str, str]()
         for layer in layers:
             ours[_prefix(layer)] = await self._layer(layer, ours)
@@ -178,7 +182,7 @@ class Images:
             raise
 
     async def _install(self, layer: Layer, source: str, earlier: Mapping[str, str]) -> None:
-        image = ImageRef(BUILDING, workdir="/", meta=Recipe(shown=earlier).meta())
+        image = ImageRef(BUILDING, workdir="/", meta=Layering(shown=earlier).meta())
         box = await self._open_box(image, {_prefix(layer): source})
         try:
             async with asyncio.timeout(layer.timeout):
@@ -214,7 +218,7 @@ def _write_files(layer: Layer, folder: Path) -> None:
         os.chmod(below, 0o755)
 
 
-def _describe(built: Built, recipe: Recipe, notices: list[str]) -> dict[str, object]:
+def _describe(built: Built, recipe: Layering, notices: list[str]) -> dict[str, object]:
     return {
         "layers": list(recipe.layers),
         "repositories": list(recipe.repositories),

@@ -11,7 +11,7 @@ from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, Snapshot, StartRequest
 from benchflow_core.errors import SandboxStartError
 from benchflow_sandbox_local import runtimes as host_runtimes
-from benchflow_sandbox_local.engine import Engine, Recipe
+from benchflow_sandbox_local.engine import Engine, Layering
 from benchflow_sandbox_local.helper.launch import DEFAULT_PATH
 from benchflow_sandbox_local.hostenv import host_environment
 from benchflow_sandbox_local.images import Images
@@ -62,7 +62,7 @@ class LocalProvider:
         return {**env, **self._host_env, **image.env, **request.env}
 
     async def forget(self, snapshot: Snapshot) -> None:
-        self.engine.forget(Recipe.of(snapshot.image.meta).layers[:1])
+        self.engine.forget(Layering.of(snapshot.image.meta).layers[:1])
 
     async def close(self) -> None:
         await asyncio.gather(*(sandbox.stop() for sandbox in list(self._boxes)), return_exceptions=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from benchflow_boxkit import dockerfile
+from benchflow_boxkit.interpreter import machine
+
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.errors import CapabilityMissing, TaskError, UsageError
 from benchflow_sandbox_local import probe
-from benchflow_sandbox_local.dockerfile import parser, without
-from benchflow_sandbox_local.dockerfile.parser import Recipe
+from benchflow_sandbox_local.dockerfile import without
 
 __all__ = ["check_options", "read_dockerfile", "refuse"]
 
@@ -42,18 +44,18 @@ def refuse(options: Mapping[str, str], env: Mapping[str, str], request: ImageReq
         without.places(recipe)
 
 
-def read_dockerfile(path: Path) -> Recipe:
+def read_dockerfile(path: Path) -> dockerfile.Dockerfile:
     try:
-        return parser.parse(path.read_text(), path.name)
+        return dockerfile.parse(path.read_text(), path.name, strict=True)
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path}: cannot be read as text: {error}.") from error
 
 
-def _unsupported(recipe: Recipe) -> Iterator[tuple[int, str]]:
+def _unsupported(recipe: dockerfile.Dockerfile) -> Iterator[tuple[int, str]]:
     """As far as it can be said without variables. Of the last stage: an earlier one may not be needed at all."""
-    last, own = recipe.stages[-1], f"linux/{parser.own_architecture()}"
+    last, own = recipe.stages[-1], f"linux/{machine()}"
     if last.platform and "$" not in last.platform and "/".join(last.platform.split("/")[:2]) != own:
-        yield last.line, f"FROM --platform={last.platform} on a {own} machine"
+        yield last.head.line, f"FROM --platform={last.platform} on a {own} machine"
     for line in last.instructions:
         if line.name == "ONBUILD":
             yield line.line, "ONBUILD"

@@ -23,7 +23,7 @@ from benchflow_core.contracts.sandboxes import (
 from benchflow_core.errors import CapabilityMissing, SandboxLost, TransportError
 from benchflow_sandbox_local import files, forward, limits, snapshots
 from benchflow_sandbox_local.channel import fd_of
-from benchflow_sandbox_local.engine import Box, Engine, Recipe
+from benchflow_sandbox_local.engine import Box, Engine, Layering
 from benchflow_sandbox_local.helper import transfer
 from benchflow_sandbox_local.leases import LeaseRequest
 from benchflow_sandbox_local.network import Network
@@ -70,7 +70,7 @@ class LocalSandbox(OneBox):
         )
         group = limits.make(self._engine.hierarchies, request.resources, secrets.token_hex(6))
         own_network = not self._engine.host_network(request.network)
-        recipe = Recipe.of(self._image.meta)
+        recipe = Layering.of(self._image.meta)
         carry = request.carry_changes and recipe.on_snapshot
         self._box = box = await self._engine.start(
             recipe,
@@ -85,7 +85,7 @@ class LocalSandbox(OneBox):
             building=self._image.ref == BUILDING,
         )
         if carry:  # the topmost layer is the box's own now
-            below = Recipe(recipe.layers[1:], recipe.shown)
+            below = Layering(recipe.layers[1:], recipe.shown)
             self._image = replace(self._image, meta={**self._image.meta, **below.meta()})
         self._channel, self._programs = box.channel, Programs(box.channel, group)
         await self._network.attach(box.channel, box.proxy_port, box.proxy)

@@ -10,7 +10,7 @@ from typing import Final
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_local import leases
-from benchflow_sandbox_local.engine import SNAPSHOTS, Box, Engine, Recipe
+from benchflow_sandbox_local.engine import SNAPSHOTS, Box, Engine, Layering
 
 __all__ = ["capture"]
 
@@ -32,10 +32,10 @@ async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep:
         raise InfrastructureError(f"The box could not be captured: {error.strerror}.") from error
     finally:
         await box.channel.call("thaw")
-    recipe = Recipe.of(image.meta)
+    recipe = Layering.of(image.meta)
     changes = tuple(Change(*row) for row in found["changes"])
     new = sorted(_repositories(changes).difference(recipe.repositories))[:_MOST_REPOSITORIES]
-    meta = {**image.meta, **Recipe((layer, *recipe.layers), recipe.shown, (*recipe.repositories, *new)).meta()}
+    meta = {**image.meta, **Layering((layer, *recipe.layers), recipe.shown, (*recipe.repositories, *new)).meta()}
     captured = replace(image, ref=f"local:{layer}", digest=None, meta=meta)
     return Snapshot(name, captured, changes, int(found["size"]))
 

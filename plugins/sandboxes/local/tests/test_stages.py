@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_boxkit.interpreter import machine
 
 from benchflow_core.contracts import AccessView, HostEndpoint, ImageRequest, Layer, NetworkPolicy, StartRequest
 from benchflow_core.errors import BenchflowError, CapabilityMissing, UsageError
 from benchflow_sandbox_local import limits, probe, refusing
 from benchflow_sandbox_local.base import build_base
-from benchflow_sandbox_local.dockerfile import parser
 from benchflow_sandbox_local.helper import landlock
 
 
@@ -198,7 +198,7 @@ def test_settings_of_the_host_that_boxes_get(tmp_path: Path, monkeypatch: pytest
         ("FROM a\nRUN --mount=id=x,type=secret cat\n", "Dockerfile:2: RUN --mount"),
         ("FROM a\nFOO\n", "Dockerfile:2: 'FOO'"),
         ("FROM --platform=linux/s390x a\n", "Dockerfile:1: FROM --platform=linux/s390x on a linux/"),
-        (f"FROM --platform=linux/{parser.own_architecture()}/v8 a\n", ""),
+        (f"FROM --platform=linux/{machine()}/v8 a\n", ""),
         ("ARG BUILDPLATFORM\nFROM --platform=$BUILDPLATFORM a\n", ""),
         ("FROM a AS never\nONBUILD x\nFROM b\nRUN --mount=target=/x,type=cache --network=default x\n", ""),
     ],

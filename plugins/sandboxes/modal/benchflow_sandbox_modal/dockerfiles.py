@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
 import modal
 from benchflow_boxkit.context import not_plain
+from benchflow_boxkit.dockerfile import Instruction, lines_of, parse, rewritten
 from benchflow_boxkit.recipe import Recipe, text_of
 from modal._utils.docker_utils import extract_copy_command_patterns
 
@@ -16,39 +16,44 @@ from benchflow_core.errors import CapabilityMissing
 
 __all__ = ["image_notices", "readable", "refuse"]
 
-_ARRAY: Final = re.compile(r"^(\s*COPY\s+)(\[.*\])\s*$", re.IGNORECASE | re.MULTILINE)
-_UNREAD: Final = re.compile(r"^\s*(ADD\s|COPY\s.*\[)", re.IGNORECASE | re.MULTILINE)
-_FROM: Final = re.compile(r"^\s*FROM\s", re.IGNORECASE | re.MULTILINE)
 _STAGE: Final = "FROM scratch AS benchflow-context\nCOPY . /\n"
 
 
 def readable(text: str) -> str:
-    """The SDK uploads what it finds in plain COPY lines only: arrays are written as such lines, and where that is not
-    possible, or something is ADDed, a stage that nothing uses names the whole context."""
+    """Write every COPY in the one form that the SDK reads: it uploads only what plain COPY lines name.
 
-    def plain(found: re.Match[str]) -> str:
-        try:
-            words = [str(word) for word in json.loads(found[2])]
-        except ValueError:
-            return found[0]
-        *sources, target = [
-            re.sub(r" (?=.)", "?", word) for word in words
-        ]  # one character, which only a blank is likely to be
-        if any(re.search(r"[\s\"'\[\]$\\]", word) for word in (*sources, target)) or " " in words[-1]:
-            return found[0]
-        return found[1] + " ".join((*sources, target))
+    Arrays are written as such lines. Where that is not possible, or something is ADDed, a stage that nothing uses
+    names the whole context.
+    """
+    new: dict[Instruction, str] = {}
+    unread = False
+    source = parse(text)
+    for one in source.instructions:
+        array = one.array() if one.name == "COPY" and not one.flags else None
+        if array is not None and (said := _plain(array)):
+            new[one] = f"COPY {said}"
+        unread = unread or one.name == "ADD" or (one.name == "COPY" and "[" in one.text and one not in new)
+    lines = lines_of(rewritten(text, new))
+    if unread:
+        lines.insert(source.stages[0].head.first, _STAGE.rstrip("\n"))
+    return "\n".join(lines) + "\n"
 
-    text = _ARRAY.sub(plain, text)
-    if _UNREAD.search(text) and (first := _FROM.search(text)):
-        text = text[: first.start()] + _STAGE + text[first.start() :]
-    return text
+
+def _plain(array: list[str]) -> str:
+    """Return the words of an array as a shell would take them; nothing where they cannot be written so."""
+    *sources, target = array or [""]
+    # One character, which only a blank is likely to be.
+    words = [re.sub(r" (?=.)", "?", word) for word in sources] + [target]
+    return "" if any(re.search(r"[\s\"'\[\]$\\]", word) for word in words) else " ".join(words)
 
 
 def refuse(request: ImageRequest) -> None:
-    """What the SDK would refuse once a build begins is refused by line while the job is planned."""
+    """Refuse by line, while the job is planned, what the SDK would refuse once a build begins."""
     if request.dockerfile is None:
         return
-    lines = _ARRAY.sub(lambda found: found[0].partition("[")[0] + ". /", text_of(request)).splitlines()
+    text = text_of(request)
+    arrays = [one for one in parse(text).instructions if one.name == "COPY" and one.text.startswith("[")]
+    lines = lines_of(rewritten(text, dict.fromkeys(arrays, "COPY . /")))
     for number in range(len(lines), 0, -1):  # the shortest rest that is refused begins with the line
         try:
             extract_copy_command_patterns(lines[number - 1 :])

@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from benchflow_boxkit.dockerfile import Dockerfile, Instruction, Stage, platform_arguments
+from benchflow_boxkit.expansion import Unsupported, assignments, expand, words
+from benchflow_boxkit.interpreter import machine
+
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BuildError, CapabilityMissing, TaskError, TransferRefused
 from benchflow_sandbox_local.dockerfile import copying
-from benchflow_sandbox_local.dockerfile.expand import Unsupported, assignments, expand, words
 from benchflow_sandbox_local.dockerfile.ignore import Context
-from benchflow_sandbox_local.dockerfile.parser import Instruction, Recipe, Stage, own_architecture
 from benchflow_sandbox_local.sandbox import LocalSandbox
 
 __all__ = ["Builder", "Built", "needed_stages"]
@@ -41,7 +43,7 @@ class Built:
 
 @dataclass(slots=True)
 class Builder:
-    recipe: Recipe
+    recipe: Dockerfile
     context: Context | None
     build_args: Mapping[str, str]
     path: str
@@ -63,13 +65,13 @@ class Builder:
                 await asyncio.shield(box.stop())
 
     def _globals(self) -> dict[str, str]:
-        values = _platform_values()
+        values = platform_arguments(machine())
         for line in self.recipe.globals:
             values |= _arguments(line, values, self.build_args, {}, self.recipe)
         return values
 
     async def _stage(self, number: int, stage: Stage) -> Built:
-        base = _stage_number(self.recipe, number, expand(stage.base, self._globals(), self.recipe.escape))
+        base = self.recipe.stage_number(expand(stage.base, self._globals(), self.recipe.escape), number)
         before = self._done[base] if base is not None else Built()
         built = Built(
             before.layers, before.workdir, dict(before.env), before.user, list(before.shell), dict(before.meta)
@@ -85,7 +87,7 @@ class Builder:
         return built
 
     async def reader(self, name: str, where: str) -> LocalSandbox:
-        number = _stage_number(self.recipe, len(self.recipe.stages), name)
+        number = self.recipe.stage_number(name, len(self.recipe.stages))
         if number is None or number not in self._done:
             raise CapabilityMissing(
                 f"{where}: COPY --from={name} names an image; the embedded sandbox has no images.",
@@ -96,7 +98,7 @@ class Builder:
         return self._readers[number]
 
 
-def needed_stages(recipe: Recipe, values: Mapping[str, str]) -> list[int]:
+def needed_stages(recipe: Dockerfile, values: Mapping[str, str]) -> list[int]:
     """The last stage and those it stands on or copies from, in order."""
     wanted, pending = set(), [len(recipe.stages) - 1]
     while pending:
@@ -107,26 +109,12 @@ def needed_stages(recipe: Recipe, values: Mapping[str, str]) -> list[int]:
         stage = recipe.stages[number]
         names = [expand(stage.base, values, recipe.escape)]
         names += [value for i in stage.instructions for flag, value in i.flags if flag == "from"]
-        pending += [n for n in (_stage_number(recipe, number, name) for name in names) if n is not None]
+        pending += [n for n in (recipe.stage_number(name, number) for name in names) if n is not None]
     return sorted(wanted)
 
 
-def _stage_number(recipe: Recipe, before: int, name: str) -> int | None:
-    for number, stage in enumerate(recipe.stages[:before]):
-        if name.lower() == stage.name or name == str(number):
-            return number
-    return None
-
-
-def _platform_values() -> dict[str, str]:
-    arch = own_architecture()
-    full = f"linux/{arch}"
-    values = {"PLATFORM": full, "OS": "linux", "ARCH": arch, "VARIANT": ""}
-    return {f"{side}{name}": value for side in ("TARGET", "BUILD") for name, value in values.items()}
-
-
 def _arguments(
-    line: Instruction, values: Mapping[str, str], given: Mapping[str, str], outer: Mapping[str, str], recipe: Recipe
+    line: Instruction, values: Mapping[str, str], given: Mapping[str, str], outer: Mapping[str, str], recipe: Dockerfile
 ) -> dict[str, str]:
     """Names and values of an ARG line; one without any value is left out."""
     found = {}
@@ -220,7 +208,7 @@ class _Run:
         text = array if array is not None else words(line.text, self.values, escape)
         expanded = [expand(w, self.values, escape) for w in text] if array is not None else text
         where = self.where(line)
-        order = copying.Copy(
+        order = copying.CopyOrder(
             line, where, expanded, self.workdir, self.values, self.box, self.builder.context,
             lambda name: self.builder.reader(expand(name, self.values), where),
         )  # fmt: skip

@@ -8,22 +8,23 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
+from benchflow_boxkit.dockerfile import Heredoc, Instruction
+from benchflow_boxkit.expansion import expand
+
 from benchflow_core.contracts import private_folder
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import BuildError, CapabilityMissing, TaskError
-from benchflow_sandbox_local.dockerfile.expand import expand
 from benchflow_sandbox_local.dockerfile.ignore import Context
-from benchflow_sandbox_local.dockerfile.parser import Heredoc, Instruction
 from benchflow_sandbox_local.sandbox import LocalSandbox
 
-__all__ = ["Copy", "copy"]
+__all__ = ["CopyOrder", "copy"]
 
 _URL: Final = re.compile(r"(https?|ftp|ssh|git)://|git@")
 _ARCHIVE: Final = re.compile(r"\.(tar|tar\.gz|tgz|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopyOrder:
     """An instruction with its words expanded, and what it works on."""
 
     instruction: Instruction
@@ -42,7 +43,7 @@ class Copy:
         return dict(self.instruction.flags)
 
 
-async def copy(order: Copy) -> None:
+async def copy(order: CopyOrder) -> None:
     _check_flags(order)
     if len(order.words) < 2:
         raise TaskError(f"{order.where}: {order.instruction.name} needs a source and a destination.")
@@ -62,7 +63,7 @@ async def copy(order: Copy) -> None:
             await _from_context(order, source, destination, into)
 
 
-def _check_flags(order: Copy) -> None:
+def _check_flags(order: CopyOrder) -> None:
     known = {"from", "chown", "chmod", "link"}
     for name in order.flags:
         if name not in known:
@@ -72,12 +73,12 @@ def _check_flags(order: Copy) -> None:
             )
 
 
-def _owner(order: Copy) -> str | None:
+def _owner(order: CopyOrder) -> str | None:
     owner = order.flags.get("chown")
     return expand(owner, order.values) if owner else None
 
 
-def _mode(order: Copy) -> int | None:
+def _mode(order: CopyOrder) -> int | None:
     text = order.flags.get("chmod")
     if text is None:
         return None
@@ -90,7 +91,7 @@ async def _is_folder(box: LocalSandbox, path: str) -> bool:
     return (await box.exec(["test", "-d", path], cwd="/", user="root")).exit_code == 0
 
 
-async def _write_heredoc(order: Copy, heredoc: Heredoc, target: str) -> None:
+async def _write_heredoc(order: CopyOrder, heredoc: Heredoc, target: str) -> None:
     text = (
         heredoc.text if heredoc.literal else expand(heredoc.text.replace("'", "\\'").replace('"', '\\"'), order.values)
     )
@@ -101,7 +102,7 @@ async def _write_heredoc(order: Copy, heredoc: Heredoc, target: str) -> None:
         await order.box.put(file, target, user=_owner(order), mode=_mode(order))
 
 
-async def _from_context(order: Copy, source: str, destination: str, into: bool) -> None:
+async def _from_context(order: CopyOrder, source: str, destination: str, into: bool) -> None:
     if _URL.match(source):
         raise CapabilityMissing(
             f"{order.where}: {order.instruction.name} of a URL is not supported by the embedded sandbox.",
@@ -119,7 +120,7 @@ async def _from_context(order: Copy, source: str, destination: str, into: bool) 
             await _put(order, path, f"{destination}/{path.name}" if into else destination, relative)
 
 
-async def _put(order: Copy, path: Path, target: str, relative: str) -> None:
+async def _put(order: CopyOrder, path: Path, target: str, relative: str) -> None:
     context = order.context
     assert context is not None
     prefix = "" if relative == "." else f"{relative}/"
@@ -127,7 +128,7 @@ async def _put(order: Copy, path: Path, target: str, relative: str) -> None:
     await order.box.put(path, os.path.normpath(target), user=_owner(order), mode=_mode(order), skip=skip)
 
 
-async def _unpack(order: Copy, path: Path, destination: str) -> None:
+async def _unpack(order: CopyOrder, path: Path, destination: str) -> None:
     packed = "/tmp/.benchflow-add"
     await order.box.put(path, packed, user=None, mode=0o600)
     # Owners of the archive can be kept only where the box has their ids.
@@ -141,7 +142,7 @@ async def _unpack(order: Copy, path: Path, destination: str) -> None:
         )
 
 
-async def _from_stage(order: Copy, source: str, destination: str, into: bool) -> None:
+async def _from_stage(order: CopyOrder, source: str, destination: str, into: bool) -> None:
     stage = await order.stage(order.flags["from"])
     found = await stage.exec(
         [

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from benchflow_boxkit.dockerfile import Dockerfile, Instruction, Stage
+
 from benchflow_core.errors import CapabilityMissing
-from benchflow_sandbox_local.dockerfile.parser import Instruction, Recipe, Stage
 
 __all__ = ["places"]
 
 _ROOT = ("root", "0", "0:0", "root:root")
 
 
-def places(recipe: Recipe) -> list[str]:
+def places(recipe: Dockerfile) -> list[str]:
     """Folders that the instructions make or fill, as far as no variable is in them. Refuses by line what needs a root
     of its own: a command would run on this machine's files, as this machine's user."""
     found: list[str] = []

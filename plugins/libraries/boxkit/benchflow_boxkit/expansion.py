@@ -12,14 +12,15 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]")
 
 
 class Unsupported(ValueError):
-    """An expansion this builder does not know; the message names it."""
+    """Raised for an expansion that is not known here; the message names it."""
 
 
 class _Reader:
-    """Walks through a text once; `split` cuts it into words as a shell would."""
+    """Reads a text once; `split` cuts it into words as a shell would."""
 
-    def __init__(self, text: str, values: Mapping[str, str], escape: str) -> None:
+    def __init__(self, text: str, values: Mapping[str, str], escape: str, keep_unknown: bool) -> None:
         self.text, self.values, self.escape, self.at = text, values, escape, 0
+        self.keep_unknown = keep_unknown
 
     def read(self, *, split: bool) -> list[str]:
         found: list[str] = []
@@ -85,7 +86,7 @@ class _Reader:
         if name is None:
             return "$"
         self.at = name.end()
-        return self.values.get(name[0], "")
+        return self.values.get(name[0], f"${name[0]}" if self.keep_unknown else "")
 
     def _braced(self) -> str:
         depth, end = 1, self.at + 1
@@ -99,7 +100,7 @@ class _Reader:
         self.at = end
         rest, value = inner[name.end() :], self.values.get(name[0])
         if not rest:
-            return value or ""
+            return f"${{{inner}}}" if value is None and self.keep_unknown else value or ""
         empty_counts = rest.startswith(":")
         operator, other = rest.removeprefix(":")[:1], rest.removeprefix(":")[1:]
         is_set = bool(value) if empty_counts else value is not None
@@ -114,28 +115,30 @@ class _Reader:
         raise Unsupported(f"the expansion ${{{inner}}} is not supported")
 
     def _nested(self, text: str) -> str:
-        return _Reader(text, self.values, self.escape).read(split=False)[0]
+        return _Reader(text, self.values, self.escape, self.keep_unknown).read(split=False)[0]
 
 
-def expand(text: str, values: Mapping[str, str], escape: str = "\\") -> str:
-    """One word: variables filled in, quotes removed."""
-    return _Reader(text, values, escape).read(split=False)[0]
+def expand(text: str, values: Mapping[str, str], escape: str = "\\", *, keep_unknown: bool = False) -> str:
+    """Fill in the variables of one word and remove its quotes. Unknown variables are empty unless they are kept."""
+    return _Reader(text, values, escape, keep_unknown).read(split=False)[0]
 
 
-def words(text: str, values: Mapping[str, str], escape: str = "\\") -> list[str]:
-    """The same, split at blanks outside quotes."""
-    return _Reader(text, values, escape).read(split=True)
+def words(text: str, values: Mapping[str, str], escape: str = "\\", *, keep_unknown: bool = False) -> list[str]:
+    """Split a text at blanks outside quotes and expand each word."""
+    return _Reader(text, values, escape, keep_unknown).read(split=True)
 
 
-def assignments(text: str, values: Mapping[str, str], escape: str = "\\") -> dict[str, str]:
-    """`ENV a=b c="d e"`, or the old form `ENV a b c`, where everything behind the name is the value."""
+def assignments(
+    text: str, values: Mapping[str, str], escape: str = "\\", *, keep_unknown: bool = False
+) -> dict[str, str]:
+    """Read `ENV a=b c="d e"`, or the old form `ENV a b c`, where everything behind the name is the value."""
     first = text.split(None, 1)
     if "=" not in first[0]:
         if len(first) < 2:
             raise Unsupported(f"{first[0]} has no value")
-        return {first[0]: expand(first[1], values, escape)}
+        return {first[0]: expand(first[1], values, escape, keep_unknown=keep_unknown)}
     found = {}
-    for word in words(text, values, escape):
+    for word in words(text, values, escape, keep_unknown=keep_unknown):
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise Unsupported(f"{word!r} is not NAME=value")
