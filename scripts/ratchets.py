@@ -3,7 +3,7 @@
     python scripts/ratchets.py            print them beside those that are kept in tests/data/ratchets.json
     python scripts/ratchets.py --write    and keep the ones that fell
 
-The kernel is `benchflow_core` without the conformance kit (`testing/`) and the templates (`scaffold/`).
+The kernel is `benchflow_core` without the conformance kit (`testing/`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import grimp
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "tests/data/ratchets.json"
 CORE = ROOT / "benchflow_core"
-NOT_KERNEL = ("testing", "scaffold")
+NOT_KERNEL = ("testing",)
+NOT_SHIPPED = ("templates", "benchflow_testing_kit")
+"""What `bench plugins new` writes, and the conformance kit: never counted, wherever they were."""
 FEATURE_WORDS = re.compile("skill|learner|world|manifest|branch|gepa", re.IGNORECASE)
 """Words of features that a kernel has no business to know (design, "Three rules keep it there")."""
 
@@ -42,7 +44,7 @@ def lines_of(files: list[Path]) -> int:
 def shipped_files() -> list[Path]:
     """Python of the kernel, the bundle and all plugin packages, without their tests."""
     packages = [path for folder in ("bundle", "plugins") for path in sorted((ROOT / folder).rglob("*.py"))]
-    return kernel_files() + [path for path in packages if "tests" not in path.relative_to(ROOT).parts]
+    return kernel_files() + [p for p in packages if not {"tests", *NOT_SHIPPED}.intersection(p.relative_to(ROOT).parts)]
 
 
 def functions_of(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -116,7 +118,7 @@ TRACED = """
 import sys, threading
 from pathlib import Path
 core = sys.argv.pop(1)
-skipped = tuple(f"{core}/{name}/" for name in ("testing", "scaffold"))
+skipped = tuple(f"{core}/{name}/" for name in ("testing",))
 seen = set()
 def note(frame, event, _):
     if event == "call":

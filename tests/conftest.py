@@ -8,6 +8,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -97,6 +98,8 @@ class FakeBench:
 
     python: Path
     site: Path
+    authoring: str
+    """For `fakes`: the real package with the commands for authors."""
 
     def env(self, fakes: Sequence[str] = (), extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of a process that sees the core and these fake distributions."""
@@ -139,7 +142,21 @@ def fake_bench(tmp_path_factory: pytest.TempPathFactory) -> FakeBench:
         folder = Path(spec.origin).parent
         for path in (folder, *folder.parent.glob(f"{name}-*.dist-info")):
             (site / path.name).symlink_to(path)
-    return FakeBench(base / "venv" / "bin" / Path(sys.executable).name, site)
+    return FakeBench(base / "venv" / "bin" / Path(sys.executable).name, site, str(_authoring(base)))
+
+
+def _authoring(base: Path) -> Path:
+    """The package benchflow-command-authoring as if it were installed in a folder of its own."""
+    source, site = ROOT / "plugins/commands/authoring", base / "authoring"
+    project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
+    info = site / "benchflow_command_authoring-0.8.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "benchflow_command_authoring").symlink_to(source / "benchflow_command_authoring")
+    head = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.8.0\nSummary: {project['description']}\n"
+    (info / "METADATA").write_text(head)
+    names = project["entry-points"]["benchflow.commands"].items()
+    (info / "entry_points.txt").write_text("\n".join(["[benchflow.commands]", *(f"{n} = {v}" for n, v in names)]))
+    return site
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ CORE = ROOT / "benchflow_core"
 PLUGINS = sorted(ROOT.glob("plugins/*/*/benchflow_*"))
 
 LAYERS = (
-    {"testing", "scaffold"},
+    {"testing"},
     {"cli", "worker"},
     {"evaluation"},
     {"rollout"},

@@ -13,7 +13,7 @@ from benchflow_core.cli.ui import Ui
 __all__ = ["agent", "list_agents"]
 
 
-TABLE = {"check": ("benchflow_core.cli.agent_check:check", "Install an agent here and try it on a local model.")}
+TABLE = {"check": ("benchflow-command-authoring", "Install an agent here and try it on a local model.")}
 
 
 @click.group("agent", cls=PluginGroup, table=TABLE)

@@ -7,26 +7,37 @@ from collections.abc import Callable
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
-__all__ = ["complete", "completion", "plugin_name", "task_path"]
+__all__ = ["complete", "completion", "completions", "plugin_name", "task_path"]
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def plugin_name(kind: str) -> Completer:
     """For `shell_complete=`: the installed names of a kind, aliases included, and what follows a `wrapper/`."""
-
-    def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from benchflow_core.plugins import registry
-
-        head, slash, tail = incomplete.rpartition("/")
-        known = registry().names(kind, aliases=True)
-        return [CompletionItem(head + slash + name) for name in known if name.startswith(tail.lower())]
-
-    return names
+    return lambda ctx, param, incomplete: completions(kind, incomplete)
 
 
 def task_path(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """For `shell_complete=`: task folders beside what was typed; without any, the shell completes folders."""
+    return completions("task", incomplete)
+
+
+def completions(what: str, incomplete: str) -> list[CompletionItem]:
+    """Names of plugins of a kind, of `plugin`s of every kind, or `task` folders."""
+    if what == "task":
+        return _task_folders(incomplete)
+    from benchflow_core.plugins import registry
+
+    if what == "plugin":
+        installed = [plugin for group in registry().index.plugins for plugin in registry().plugins(group)]
+        names = {name for plugin in installed for name in (*plugin.names, plugin.distribution.name)}
+        return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+    head, slash, tail = incomplete.rpartition("/")
+    known = registry().names(what, aliases=True)
+    return [CompletionItem(head + slash + name) for name in known if name.startswith(tail.lower())]
+
+
+def _task_folders(incomplete: str) -> list[CompletionItem]:
     from pathlib import Path
 
     from benchflow_core.plugins import Policy, Registry

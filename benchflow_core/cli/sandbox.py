@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchflow_core.cli.completion import plugin_name, task_path
+from benchflow_core.cli.completion import plugin_name
 from benchflow_core.cli.from_plugins import PluginGroup
 from benchflow_core.cli.ui import Ui
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["cleanup", "sandbox"]
 
 
-@click.group("sandbox", cls=PluginGroup)
+TABLE = {"shell": ("benchflow-command-authoring", "Open a shell in a task's box.")}
+
+
+@click.group("sandbox", cls=PluginGroup, table=TABLE)
 def sandbox() -> None:
     """List sandboxes and boxes, remove what was left behind, open a shell."""
 
@@ -79,31 +82,8 @@ def cleanup(ui: Ui, dry_run: bool, only: str | None) -> None:
         raise SystemExit(1)
 
 
-@click.command("shell")
-@click.argument("task", type=click.Path(exists=True, file_okay=False), shell_complete=task_path)
-@click.option(
-    "--sandbox",
-    "-e",
-    "name",
-    shell_complete=plugin_name("sandbox"),
-    help="Where; without it the best-ranked that answers.",
-)
-@click.option(
-    "--allow-substitute", is_flag=True, help="Use the sandbox's own files where it cannot have the task's image."
-)
-@click.option("-c", "--command", help="Run this instead of an interactive shell.")
-@click.pass_obj
-def shell(ui: Ui, task: str, name: str | None, allow_substitute: bool, command: str | None) -> None:
-    """Open a shell in a task's box. The box is removed when the shell ends."""
-    from benchflow_core.cli.running import run_async
-    from benchflow_core.cli.shell import open_shell
-
-    raise SystemExit(run_async(open_shell(ui, task, name, allow_substitute=allow_substitute, command=command)))
-
-
 sandbox.add_command(list_sandboxes)
 sandbox.add_command(cleanup)
-sandbox.add_command(shell)
 
 
 def _describe(loaded: Loaded) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from benchflow_core.contracts.core import Core
     from benchflow_core.contracts.results import ResultsReader
 
 __all__ = ["Ui", "printable", "terminal_columns"]
@@ -124,6 +127,18 @@ class Ui:
         from benchflow_core.evaluation.reader import Reader
 
         return Reader()
+
+    def core(self) -> Core:
+        """Plugins, tasks and rollouts, as commands of plugins use them."""
+        from benchflow_core.cli.core import CoreOfCommands
+
+        return CoreOfCommands()
+
+    def complete(self, what: str, incomplete: str) -> list[CompletionItem]:
+        """What a shell may put in place of an incomplete word."""
+        from benchflow_core.cli.completion import completions
+
+        return completions(what, incomplete)
 
     def style(self, text: str, style: str, stream: TextIO | None = None) -> str:
         """`bold`, `dim`, `red`, `green` or `yellow`, where colour is wanted."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.errors import BenchflowError, PluginError
 from benchflow_core.plugins.index import COMMAND_GROUP, Index, Plugin, Problem, kind_of, normalised
-from benchflow_core.plugins.policy import Block, Policy
+from benchflow_core.plugins.policy import CORE, Block, Policy
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
@@ -100,6 +100,16 @@ class Registry:
         """What may be asked for, sorted; nothing is imported."""
         plugins = self.plugins(_group(kind))
         return sorted({name for plugin in plugins for name in (plugin.names if aliases else (plugin.name,))})
+
+    def requirements(self, kind: str | None = None) -> list[str]:
+        """`distribution==version` of the core and of everything that may be used."""
+        from benchflow_core import __version__
+
+        found = {CORE: __version__}
+        for group in self.index.plugins:
+            for plugin in self.plugins(group) if kind in (None, kind_of(group)) else ():
+                found.setdefault(plugin.distribution.name, plugin.distribution.version)
+        return [f"{name}=={version}" for name, version in sorted(found.items())]
 
     def problems(self) -> Iterator[Problem]:
         """What metadata alone shows to be wrong with plugins that are not blocked."""

@@ -3,73 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
+from benchflow_core.contracts.common import Check
+from benchflow_core.contracts.core import InstalledPlugin
 from benchflow_core.errors import PluginError
 from benchflow_core.hookspecs import GROUPS
+from benchflow_core.plugins.complaints import duplicate
+from benchflow_core.plugins.distributions import Distribution
 from benchflow_core.plugins.index import COMMAND_GROUP, Plugin, Problem, kind_of, normalised
-from benchflow_core.plugins.policy import CORE, matches
+from benchflow_core.plugins.policy import matches
 from benchflow_core.plugins.registry import Registry
-from benchflow_core.quick import dataclass
 
-__all__ = ["Surveyed", "requirements", "select", "survey"]
-
-Status = Literal["active", "blocked", "failed", "duplicate"]
+__all__ = ["select", "survey", "text_of", "to_json"]
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """One line of the list."""
+def survey(
+    registry: Registry, wanted: str | None = None, *, kind: str | None = None, reserved: Collection[str] = ()
+) -> list[InstalledPlugin]:
+    """Every plugin that `wanted` means, imported where it is not blocked.
 
-    kind: str
-    name: str
-    version: str
-    distribution: str
-    status: Status
-    reason: str = ""
-    """Why it is not active."""
-    summary: str = ""
-    aliases: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    """What its author should mend although it works."""
-
-    def to_json(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-def survey(registry: Registry, kind: str | None = None, *, reserved: Collection[str] = ()) -> list[Surveyed]:
-    """Imports every plugin that is not blocked. `reserved`: commands of bench itself, which no plugin can replace."""
-    plugins, problems = select(registry)
-    lines = [_line(registry, plugin, reserved) for plugin in plugins if kind in (None, kind_of(plugin.group))]
-    lines += [_unreadable(problem) for problem in problems if kind in (None, kind_of(problem.group))]
+    `reserved`: commands of bench itself, which no plugin can replace.
+    """
+    plugins, problems = select(registry, wanted)
+    found = [_describe(registry, plugin, reserved) for plugin in plugins if kind in (None, kind_of(plugin.group))]
+    found += [_unreadable(problem) for problem in problems if kind in (None, kind_of(problem.group))]
     kinds = list(GROUPS)
     return sorted(
-        lines, key=lambda one: (kinds.index(one.kind) if one.kind in kinds else 99, one.name, one.distribution)
+        found, key=lambda one: (kinds.index(one.kind) if one.kind in kinds else 99, one.name, one.distribution)
     )
 
 
-def _line(registry: Registry, plugin: Plugin, reserved: Collection[str]) -> Surveyed:
-    def line(status: Status, reason: str = "", summary: str = "", warnings: tuple[str, ...] = ()) -> Surveyed:
-        owner = plugin.distribution
-        kind = kind_of(plugin.group)
-        return Surveyed(kind, plugin.name, owner.version, owner.name, status, reason, summary, plugin.aliases, warnings)
+def to_json(one: InstalledPlugin) -> dict[str, Any]:
+    """What `bench plugins list --json` says of a plugin."""
+    found: dict[str, Any] = {
+        name: getattr(one, name) for name in ("kind", "name", "version", "distribution", "status", "reason")
+    }
+    summary = one.summary if one.spec is not None else ""
+    return {**found, "summary": summary, "aliases": one.aliases, "warnings": [text_of(note) for note in one.warnings]}
 
+
+def text_of(check: Check) -> str:
+    """A check in one line."""
+    return f"{check.detail} {check.remedy}".rstrip()
+
+
+def _describe(registry: Registry, plugin: Plugin, reserved: Collection[str]) -> InstalledPlugin:
+    known = _installed(plugin.group, plugin.name, plugin.distribution)
+    known = replace(known, aliases=plugin.aliases, module=plugin.module)
     if block := registry.policy.block(plugin):
-        return line("blocked", f"By {block.by}. {block.remedy}")
+        problem = Check("load", "skip", f"Blocked by {block.by}.", block.remedy)
+        return replace(known, status="blocked", reason=f"By {block.by}. {block.remedy}", problem=problem)
     outcome = registry.load(plugin)
     if outcome.problem:
-        return line("failed", str(outcome.problem))
-    notes = tuple(map(str, outcome.notes))
+        remedy = outcome.problem.remedy.removeprefix("Try: ")
+        problem = Check("load", "fail", outcome.problem.message, remedy)
+        return replace(known, status="failed", reason=str(outcome.problem), problem=problem)
+    notes = tuple(Check(note.code, "warn", note.message, note.remedy) for note in outcome.notes)
+    known = replace(known, spec=outcome.spec, summary=outcome.spec.summary, warnings=notes)
     if plugin.group == COMMAND_GROUP and (taken := [name for name in plugin.names if name in reserved]):
         if plugin.name in taken:
-            return line("failed", f"bench has a command {plugin.name!r} of its own.")
-        notes += (f"bench has a command {taken[0]!r} of its own, so that alias is never used.",)
+            return replace(known, status="failed", reason=f"bench has a command {plugin.name!r} of its own.")
+        own = f"bench has a command {taken[0]!r} of its own, so that alias is never used."
+        known = replace(known, warnings=(*notes, Check("name", "warn", own)))
     for name, claimants in registry.collisions(plugin.group).items():
         if plugin in claimants:
-            return line("duplicate", _rivals(name, plugin, claimants), outcome.spec.summary, notes)
-    return line("active", summary=outcome.spec.summary, warnings=notes)
+            rivals = duplicate(name, claimants)
+            problem = Check("name", "warn", rivals.message, rivals.remedy)
+            return replace(known, status="duplicate", reason=_rivals(name, plugin, claimants), problem=problem)
+    return known
+
+
+def _installed(group: str, name: str, owner: Distribution) -> InstalledPlugin:
+    requires = tuple(owner.header("Requires-Dist"))
+    kind = kind_of(group)
+    return InstalledPlugin(kind, name, owner.version, owner.name, "active", summary=owner.summary, requires=requires)
 
 
 def _rivals(name: str, plugin: Plugin, claimants: list[Plugin]) -> str:
@@ -77,20 +87,10 @@ def _rivals(name: str, plugin: Plugin, claimants: list[Plugin]) -> str:
     return f"{others} provides {name!r} too. Use this one as {plugin.distribution.name}::{name}, or block the other."
 
 
-def _unreadable(problem: Problem) -> Surveyed:
-    owner = problem.distribution
-    return Surveyed(kind_of(problem.group), problem.name, owner.version, owner.name, "failed", str(problem))
-
-
-def requirements(registry: Registry, kind: str | None = None) -> list[str]:
-    """`distribution==version` of the core and of everything that may be used, from metadata alone."""
-    from benchflow_core import __version__
-
-    found = {CORE: __version__}
-    for group in registry.index.plugins:
-        for plugin in registry.plugins(group) if kind in (None, kind_of(group)) else ():
-            found.setdefault(plugin.distribution.name, plugin.distribution.version)
-    return [f"{name}=={version}" for name, version in sorted(found.items())]
+def _unreadable(problem: Problem) -> InstalledPlugin:
+    found = _installed(problem.group, problem.name, problem.distribution)
+    check = Check("entry point", "fail", problem.message, problem.remedy)
+    return replace(found, status="failed", reason=str(problem), problem=check)
 
 
 def select(registry: Registry, wanted: str | None = None) -> tuple[list[Plugin], list[Problem]]:

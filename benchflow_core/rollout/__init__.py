@@ -9,11 +9,10 @@ from benchflow_core.lazy import names_of
 if TYPE_CHECKING:
     from benchflow_core.rollout.config import RolloutConfig
     from benchflow_core.rollout.host import Host
-    from benchflow_core.rollout.live import live_check
     from benchflow_core.rollout.result import RolloutResult
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["Host", "Rollout", "RolloutConfig", "RolloutResult", "live_check"]
+__all__ = ["Host", "Rollout", "RolloutConfig", "RolloutResult"]
 
 __getattr__ = names_of(
     __name__,
@@ -22,6 +21,5 @@ __getattr__ = names_of(
         "rollout": "Rollout",
         "config": "RolloutConfig",
         "result": "RolloutResult",
-        "live": "live_check",
     },
 )

@@ -70,6 +70,12 @@ def test_groups_of_bench_have_commands_of_plugins(fake_bench):
     for group in ("plugins", "tasks"):
         assert fake_bench(group, "greet", fakes=["command"]).out == "greetings\n"
     assert "No such command 'greet'" in fake_bench("tasks", "greet").err
+    missing = fake_bench("tasks", "check", "x")
+    wanted = (
+        "error: bench tasks check comes with benchflow-command-authoring. Run: pip install benchflow-command-authoring"
+    )
+    assert (missing.code, missing.err) == (1, f"{wanted}\n")
+    assert "certify" not in fake_bench("tasks", "--help").out
     odd = fake_bench("plugins", "odd", fakes=["command"])
     message = "Command 'plugins.odd' of fake-command 1.0 cannot be used: it is an int, not a click command."
     assert (odd.code, odd.err) == (1, f"error: {message}\n")
@@ -89,7 +95,7 @@ def test_groups_of_bench_have_commands_of_plugins(fake_bench):
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_exit_code_2(fake_bench, args, message):
-    ran = fake_bench(*args, fakes=["command"])
+    ran = fake_bench(*args, fakes=["command", fake_bench.authoring])
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: {message}") and ran.err.count("\n") == 1
 
@@ -177,7 +183,7 @@ def test_closed_streams_are_endured(fake_bench):
 
 
 def test_an_encoding_without_the_character(fake_bench):
-    ran = fake_bench("plugins", "doctor", fakes=["multi"], env={"PYTHONIOENCODING": "ascii"})
+    ran = fake_bench("plugins", "doctor", fakes=[fake_bench.authoring, "multi"], env={"PYTHONIOENCODING": "ascii"})
     assert ran.code == 0 and r"\u2192 export FAKE_AGENT_KEY=\u2026" in ran.out
 
 
@@ -210,14 +216,16 @@ def test_colour_only_on_a_terminal_and_without_no_color(fake_bench):
     assert "\x1b[" not in _on_a_terminal(fake_bench, "nope", fakes=[], env={"NO_COLOR": "1"})
     assert "\x1b[1mKIND" in _on_a_terminal(fake_bench, "plugins", "list", fakes=["multi"])
     assert "\x1b[" not in fake_bench("plugins", "list", fakes=["multi"]).out
-    assert "\x1b[1magent multi\x1b[0m" in _on_a_terminal(fake_bench, "plugins", "show", "multi", fakes=["multi"])
+    assert "\x1b[1magent multi\x1b[0m" in _on_a_terminal(
+        fake_bench, "plugins", "show", "multi", fakes=[fake_bench.authoring, "multi"]
+    )
 
 
 def test_a_plugin_cannot_drive_the_terminal(fake_bench, tmp_path):
     evil = tmp_path / "evil-1\x1b[2J.dist-info"
     evil.mkdir()
     (evil / "entry_points.txt").write_text("[benchflow.agents]\nevil\x1b[2J = x\nother = x\x9b2J\n")
-    env = {"PYTHONPATH": f"{fake_bench.env()['PYTHONPATH']}:{tmp_path}"}
+    env = {"PYTHONPATH": f"{fake_bench.env([fake_bench.authoring])['PYTHONPATH']}:{tmp_path}"}
     for args in (["plugins", "list"], ["plugins", "doctor"], ["plugins", "show", "evil"]):
         shown = _on_a_terminal(fake_bench, *args, fakes=[], env=env)
         assert "evil" in shown and "\x1b[2J" not in shown and "\x9b" not in shown

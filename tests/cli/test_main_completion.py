@@ -18,14 +18,14 @@ def completions(fake_bench, words: str, fakes=(), env=None) -> list[str]:
 
 def test_commands_and_options(fake_bench):
     assert completions(fake_bench, "bench plug") == ["plugins"]
-    assert completions(fake_bench, "bench plugins ") == ["list", "show", "doctor", "new"]
+    assert completions(fake_bench, "bench plugins ") == ["list"]
     assert completions(fake_bench, "bench hel", ["command"]) == ["hello"]
     assert "--requirements" in completions(fake_bench, "bench plugins list --")
     assert completions(fake_bench, "bench plugins list --kind sa") == ["sandbox"]
 
 
 def test_plugin_names_come_from_metadata_and_respect_blocks(fake_bench):
-    fakes = ["multi", "slow", "raises", "malformed"]
+    fakes = ["multi", "slow", "raises", "malformed", fake_bench.authoring]
     assert completions(fake_bench, "bench plugins show mul", fakes) == ["multi", "multi-too"]
     assert completions(fake_bench, "bench plugins show raise", fakes) == ["raises"]
     assert completions(fake_bench, "bench -p no:raises plugins show raise", fakes) == []
@@ -102,7 +102,7 @@ def test_bash_really_completes(fake_bench, tmp_path):
         f"#!{fake_bench.python}\nimport sys\nfrom benchflow_core.cli.main import main\nsys.exit(main())\n"
     )
     script.chmod(0o755)
-    env = {**fake_bench.env(["multi"]), "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    env = {**fake_bench.env(["multi", fake_bench.authoring]), "PATH": f"{tmp_path}:/usr/bin:/bin"}
     asked = """
 eval "$(bench completion bash)"
 COMP_WORDS=(bench plugins show mult) COMP_CWORD=3

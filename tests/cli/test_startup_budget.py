@@ -46,8 +46,8 @@ def belongs(module: str, banned: tuple[str, ...]) -> bool:
         (["--help"], 20, (*HEAVY, *METADATA)),
         (["plugins", "--help"], 21, (*HEAVY, *METADATA)),
         (["plugins", "list", "--requirements"], 38, HEAVY),
-        (["plugins", "list"], 68, (*HEAVY, "packaging", "subprocess")),
-        (["plugins", "list", "--json"], 73, (*HEAVY, "packaging", "subprocess")),
+        (["plugins", "list"], 69, (*HEAVY, "packaging", "subprocess")),
+        (["plugins", "list", "--json"], 74, (*HEAVY, "packaging", "subprocess")),
     ],
 )
 def test_the_number_of_modules(fake_bench, args, budget, banned):

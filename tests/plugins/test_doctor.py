@@ -6,7 +6,9 @@ import time
 
 
 def doctor(fake_bench, *args, fakes, env=None):
-    ran = fake_bench("plugins", "doctor", "--json", "--timeout", "1", *args, fakes=fakes, env=env)
+    ran = fake_bench(
+        "plugins", "doctor", "--json", "--timeout", "1", *args, fakes=[fake_bench.authoring, *fakes], env=env
+    )
     rows = {(one["kind"], one["name"]): one for one in ran.json}
     return ran.code, {
         key: {check["name"]: (check["status"], check["detail"], check["remedy"]) for check in one["checks"]}
@@ -20,12 +22,12 @@ def test_doctor_passes_good_plugins_and_never_shows_a_secret(fake_bench):
     assert code == 0
     assert found["agent", "multi"]["credentials"] == ("ok", "api-key: FAKE_AGENT_KEY", "")
     assert found["sandbox", "multi"]["available"][0] == "ok"
-    assert "s3cret" not in fake_bench("plugins", "doctor", "-v", fakes=["multi"], env=env).out
-    without = fake_bench("plugins", "doctor", fakes=["multi"])
+    assert "s3cret" not in fake_bench("plugins", "doctor", "-v", fakes=[fake_bench.authoring, "multi"], env=env).out
+    without = fake_bench("plugins", "doctor", fakes=[fake_bench.authoring, "multi"])
     assert (
         without.code == 0 and "credentials: None found." in without.out and "→ export FAKE_AGENT_KEY=…" in without.out
     )
-    assert without.out.endswith("2 plugins: 1 ok, 1 with warnings.\n")
+    assert without.out.endswith("3 plugins: 2 ok, 1 with warnings.\n")
 
 
 def test_credentials_may_stand_in_a_dotenv_file(fake_bench, tmp_path):
@@ -56,12 +58,16 @@ def test_what_is_only_not_available_here_is_no_failure(fake_bench, tmp_path):
     """The same plugin once its SDK is there: no engine and no token are warnings."""
     info = tmp_path / "a_vendor_sdk_that_nobody_has-2.1.dist-info"
     info.mkdir()
-    env = {"PYTHONPATH": f"{fake_bench.env(['checks'])['PYTHONPATH']}:{tmp_path}", "FAKE_TOKEN": "t"}
+    (info / "METADATA").write_text("Name: a-vendor-sdk-that-nobody-has\nVersion: 2.1\n")
+    env = {
+        "PYTHONPATH": f"{fake_bench.env(['checks', fake_bench.authoring])['PYTHONPATH']}:{tmp_path}",
+        "FAKE_TOKEN": "t",
+    }
     code, found = doctor(fake_bench, "sandbox:elsewhere", fakes=[], env=env)
     assert code == 0
     assert found["sandbox", "elsewhere"]["variable"] == ("ok", "FAKE_TOKEN is set.", "")
     assert found["sandbox", "elsewhere"]["available"][0] == "warn"
-    info.rename(tmp_path / "a_vendor_sdk_that_nobody_has-1.0.dist-info")
+    (info / "METADATA").write_text("Name: a-vendor-sdk-that-nobody-has\nVersion: 1.0\n")
     _, found = doctor(fake_bench, "sandbox:elsewhere", fakes=[], env=env)
     assert found["sandbox", "elsewhere"]["requires"][1] == "a-vendor-sdk-that-nobody-has 1.0 does not satisfy >=2."
 
@@ -78,7 +84,7 @@ def test_doctor_survives_checks_that_hang_raise_or_answer_nonsense(fake_bench):
 
 def test_doctor_reports_broken_blocked_and_doubled_plugins(fake_bench):
     fakes = ["raises", "capitals", "malformed", "noisy", "twin-a", "twin-b"]
-    ran = fake_bench("-p", "no:fine", "plugins", "doctor", fakes=fakes)
+    ran = fake_bench("-p", "no:fine", "plugins", "doctor", fakes=[fake_bench.authoring, *fakes])
     assert ran.code == 1
     for line in (
         "fail  sandbox:raises                fake-raises 1.0",
@@ -93,13 +99,13 @@ def test_doctor_reports_broken_blocked_and_doubled_plugins(fake_bench):
 
 
 def test_doctor_of_a_name_that_is_not_installed(fake_bench):
-    ran = fake_bench("plugins", "doctor", "mlti", fakes=["multi"])
+    ran = fake_bench("plugins", "doctor", "mlti", fakes=[fake_bench.authoring, "multi"])
     wanted = "error: No plugin 'mlti' is installed. Did you mean 'multi'? See: bench plugins list\n"
     assert (ran.code, ran.out, ran.err) == (1, "", wanted)
 
 
 def test_show_gives_everything_that_is_data(fake_bench):
-    ran = fake_bench("plugins", "show", "sandbox:elsewhere", fakes=["checks"])
+    ran = fake_bench("plugins", "show", "sandbox:elsewhere", fakes=[fake_bench.authoring, "checks"])
     assert ran.code == 0
     assert ran.out.splitlines()[0] == "sandbox elsewhere"
     for line in (
@@ -123,15 +129,15 @@ def test_show_takes_names_of_every_form(fake_bench):
         "fake-multi::multi": ["agent", "sandbox"],
         "fake-twin-b::twin": ["sandbox"],
     }.items():
-        shown = fake_bench("plugins", "show", name, "--json", fakes=fakes).json
+        shown = fake_bench("plugins", "show", name, "--json", fakes=[fake_bench.authoring, *fakes]).json
         assert [one["kind"] for one in shown] == expected, name
     assert shown[0]["summary"] == "twin b"
 
 
 def test_show_of_a_broken_plugin_says_why_and_fails(fake_bench):
-    ran = fake_bench("plugins", "show", "raises", fakes=["raises"])
+    ran = fake_bench("plugins", "show", "raises", fakes=[fake_bench.authoring, "raises"])
     assert ran.code == 1 and "  problem        It fails on import: RuntimeError: kaput." in ran.out.splitlines()
-    blocked = fake_bench("-p", "no:raises", "plugins", "show", "raises", fakes=["raises"])
+    blocked = fake_bench("-p", "no:raises", "plugins", "show", "raises", fakes=[fake_bench.authoring, "raises"])
     assert blocked.code == 1 and "Blocked by -p no:raises." in blocked.out
 
 

@@ -196,7 +196,8 @@ def test_observers_are_loaded_for_a_job_and_asked_whether_they_want_it(fake_benc
 
 def test_a_slow_plugin_costs_only_those_who_ask_for_it(fake_bench, tmp_path):
     marker = tmp_path / "imported"
-    fakes, env = ["slow", "multi", "command"], {"FAKE_SLOW_MARKER": str(marker)}
+    fakes = ["slow", "multi", "command", fake_bench.authoring]
+    env = {"FAKE_SLOW_MARKER": str(marker)}
     for args in (
         ["--help"],
         ["--version"],

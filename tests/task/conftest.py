@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,14 +31,3 @@ def make_task(tmp_path: Path) -> MakeTask:
         return folder
 
     return make
-
-
-@pytest.fixture
-def run_bench(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the command itself, in an empty folder."""
-
-    def run(*args: object, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "benchflow_core.cli.main", *map(str, args)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=60, check=False)
-
-    return run

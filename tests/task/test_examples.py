@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchflow_command_authoring.check import check_task
 
+from benchflow_core.cli.core import CoreOfCommands
 from benchflow_core.task import find_tasks, load_task, required_capabilities
-from benchflow_core.task.check import check_task
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 
@@ -18,7 +19,7 @@ def example(request) -> Path:
 
 
 def test_check_has_nothing_to_say(example: Path) -> None:
-    assert check_task(example) == []
+    assert check_task(CoreOfCommands(), example) == []
 
 
 def test_it_runs_without_an_image(example: Path) -> None:

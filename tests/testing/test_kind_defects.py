@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchflow_command_authoring.render import render, variables
 
 import benchflow_core.testing as kit
 from benchflow_core.hookspecs import GROUPS
-from benchflow_core.scaffold.render import render, variables
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchflow_command_authoring.render import render, variables
 
-from benchflow_core.scaffold.render import render, variables
 from benchflow_core.testing import PluginConformance, SandboxConformance
 from benchflow_core.testing.sandbox.commands import CommandTests
 from benchflow_core.testing.sandbox.endings import EndingTests

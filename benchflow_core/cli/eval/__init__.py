@@ -30,7 +30,7 @@ TABLE: Final[dict[str, Lazy]] = {
     "extend": (f"{_HERE}.extend:extend", "Add trials to a job."),
     "attach": (f"{_HERE}.attach:attach", "Watch a job that runs in the background."),
     "stop": (f"{_HERE}.stop:stop", "Stop a job that runs in the background."),
-    "shell": (f"{_HERE}.shell:shell", "Look into the files that a rollout left."),
+    "shell": ("benchflow-command-authoring", "Look into the files that a rollout left."),
     "reproduce": (f"{_HERE}.reproduce:reproduce", "Repeat a rollout from its lock.json alone."),
 }
 

@@ -10,11 +10,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from benchflow_command_authoring.new import create
 
 from benchflow_core.hookspecs import GROUPS
-from benchflow_core.scaffold.command import create
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 UV = Path(sys.executable).with_name("uv")
 TESTED = ("agent", "sandbox", "adapter", "verifier")
 

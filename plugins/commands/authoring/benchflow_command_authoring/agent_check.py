@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchflow_core.cli.completion import plugin_name
-from benchflow_core.cli.options import key_values
-from benchflow_core.cli.ui import Ui
-from benchflow_core.contracts.common import Check, private_folder
-from benchflow_core.errors import BenchflowError, ConfigurationError
+from benchflow_command_authoring.completion import one_of
+from benchflow_command_authoring.write_task import init_task
+from benchflow_core.contracts import AgentSpec, Check, private_folder
+from benchflow_core.errors import AgentTimeout, BenchflowError, ConfigurationError, ProviderError
 
 if TYPE_CHECKING:
-    from benchflow_core.rollout import Rollout
+    from benchflow_core.contracts import CommandContext
+    from benchflow_core.contracts.core import Core, OpenRollout
 
 __all__ = ["check"]
 
@@ -26,10 +27,8 @@ _CONTENT = "written by the agent, as the local model told it to\n"
 
 
 @click.command("check")
-@click.argument("name", shell_complete=plugin_name("agent"))
-@click.option(
-    "-e", "--sandbox", shell_complete=plugin_name("sandbox"), help="Where to run; else the best that answers."
-)
+@click.argument("name", shell_complete=one_of("agent"))
+@click.option("-e", "--sandbox", shell_complete=one_of("sandbox"), help="Where to run; else the best that answers.")
 @click.option(
     "--agent-option", "agent_options", multiple=True, metavar="K=V", help="An option of the agent; repeatable."
 )
@@ -37,7 +36,7 @@ _CONTENT = "written by the agent, as the local model told it to\n"
     "--timeout", type=float, default=900.0, show_default=True, help="Seconds for all of it, install included."
 )
 @click.pass_obj
-def check(ui: Ui, name: str, sandbox: str | None, agent_options: tuple[str, ...], timeout: float) -> None:
+def check(ui: CommandContext, name: str, sandbox: str | None, agent_options: tuple[str, ...], timeout: float) -> None:
     """Install an agent here and try it on a scripted local model: no key, no cost.
 
     \b
@@ -46,9 +45,7 @@ def check(ui: Ui, name: str, sandbox: str | None, agent_options: tuple[str, ...]
 
     Exit code 1 when something does not work. Needs benchflow-testing, which has the model.
     """
-    from benchflow_core.cli.running import run_async
-
-    options = key_values(agent_options, "--agent-option")
+    options = dict(_key_and_value(option) for option in agent_options)
     found: list[Check] = []
 
     def say(one: Check) -> None:
@@ -56,7 +53,8 @@ def check(ui: Ui, name: str, sandbox: str | None, agent_options: tuple[str, ...]
         if not ui.json:
             ui.out(f"{_MARKS[one.status]} {one.name:<16}{one.detail}")
 
-    run_async(_run(name, sandbox, options, timeout, say))
+    core = ui.core()
+    core.run(_run(core, name, sandbox, options, timeout, say))
     failed = any(one.status == "fail" for one in found)
     rows = [{"name": one.name, "status": one.status, "detail": one.detail} for one in found]
     ui.emit({"agent": name, "ok": not failed, "checks": rows}, lambda: None)
@@ -64,16 +62,25 @@ def check(ui: Ui, name: str, sandbox: str | None, agent_options: tuple[str, ...]
         raise SystemExit(1)
 
 
+def _key_and_value(option: str) -> tuple[str, str]:
+    key, separator, value = option.partition("=")
+    if not separator or not key:
+        raise click.BadParameter(f"{option!r} is not K=V.", param_hint="'--agent-option'")
+    return key, value
+
+
 async def _run(
-    name: str, sandbox: str | None, options: dict[str, str], timeout: float, say: Callable[[Check], None]
+    core: Core,
+    name: str,
+    sandbox: str | None,
+    options: dict[str, str],
+    timeout: float,
+    say: Callable[[Check], None],
 ) -> None:
-    import asyncio
-
-    from benchflow_core.errors import AgentTimeout
-
+    spec: AgentSpec = core.plugin("agent", name).spec
     try:
-        async with asyncio.timeout(timeout), _rollout(name, sandbox, options) as (rollout, model):
-            await _Checks(rollout, model, say).run()
+        async with asyncio.timeout(timeout), _rollout(core, name, spec, sandbox, options) as (rollout, model):
+            await _Checks(spec, rollout, model, say).run()
     except AgentTimeout:  # the agent's own, which is a TimeoutError, too
         raise
     except TimeoutError:
@@ -81,66 +88,47 @@ async def _run(
 
 
 @asynccontextmanager
-async def _rollout(name: str, sandbox: str | None, options: dict[str, str]) -> AsyncIterator[tuple[Rollout, Any]]:
-    """A rollout on a task made for it, whose model is the local one."""
+async def _rollout(
+    core: Core, name: str, spec: AgentSpec, sandbox: str | None, options: dict[str, str]
+) -> AsyncIterator[tuple[OpenRollout, Any]]:
+    """Open a rollout on a task made for it, whose model is the local one."""
     try:
         from benchflow_testing import LocalModel
     except ImportError:
-        raise ConfigurationError(
-            "checking an agent needs a local model.", remedy="Run: pip install benchflow-testing"
-        ) from None
-    from benchflow_core.dotenv import user_env
-    from benchflow_core.plugins import registry
-    from benchflow_core.rollout import Host, Rollout, RolloutConfig
-    from benchflow_core.rollout.choose import find_agent
-    from benchflow_core.task.author import init_task
-
+        remedy = f"Run: {core.install_command('benchflow-testing')}"
+        raise ConfigurationError("checking an agent needs a local model.", remedy=remedy) from None
     with private_folder() as folder:
         async with LocalModel() as model:
-            wires = find_agent(name, registry()).spec.wires
-            named, env = _provider(wires[0], model.base_url) if wires else (None, {})
-            task, _ = init_task("check", folder, pytest=False)
-            config = RolloutConfig(
-                task,
-                agent=name,
-                model=named,
-                sandbox=sandbox,
-                agent_options=options,
-                allow_substitute=True,
-                jobs_dir=folder / "jobs",
-            )
-            async with Host(env={**user_env(), **env}) as host:
-                rollout = await Rollout.create(config, host)
+            provider, env = core.provider_at(spec.wires[0], model.base_url) if spec.wires else (None, {})
+            task, _ = init_task(core, "check", folder, pytest=False)
+            async with core.host(env) as host:
+                rollout = await host.rollout(
+                    task,
+                    agent=name,
+                    model=f"{provider}/local-model" if provider else None,
+                    sandbox=sandbox,
+                    agent_options=options,
+                    allow_substitute=True,
+                    jobs_dir=folder / "jobs",
+                )
                 try:
                     yield rollout, model
                 finally:
                     await rollout.cleanup()
 
 
-def _provider(wire: Any, url: str) -> tuple[str, dict[str, str]]:
-    """A provider that speaks the wire, sent to the local model, and what to call the model."""
-    from urllib.parse import urlsplit
-
-    from benchflow_core.gateway.providers import PROVIDERS
-
-    for provider in PROVIDERS.values():
-        if wire in provider.endpoints and provider.base_url_env and provider.credentials:
-            own = next(iter(provider.endpoints.values()))
-            env = {provider.base_url_env[0]: url + urlsplit(own).path}
-            return f"{provider.name}/local-model", env | {provider.credentials[0].env: "sk-local-model"}
-    raise ConfigurationError(f"no provider speaks '{wire}' at an address that can be chosen.")
-
-
 class _Checks:
-    def __init__(self, rollout: Rollout, model: Any, say: Callable[[Check], None]) -> None:
+    """The checks of one agent, one after the other."""
+
+    def __init__(self, spec: AgentSpec, rollout: OpenRollout, model: Any, say: Callable[[Check], None]) -> None:
+        self._spec = spec
         self._rollout = rollout
         self._model = model
         self._say = say
         self._path = ""
-        self._spec = rollout.plan.agents[rollout.plan.roles[_ROLE].agent].spec
 
     async def run(self) -> None:
-        """What the plugin has to say, then one after the other; the first three are what the rest stands on."""
+        """Run the checks of the plugin, then ours; the first three are what the rest stands on."""
         for one in self._spec.check():
             if one.status != "ok":
                 self._say(one)
@@ -199,8 +187,6 @@ class _Checks:
         return f"{len(asked)} through the gateway, {usage.input_tokens} tokens in, {usage.output_tokens} out"
 
     async def _failure(self) -> str:
-        from benchflow_core.errors import ProviderError
-
         try:
             turn = await self._rollout.prompt(_ROLE, "[[fake:fail]]")
         except ProviderError:

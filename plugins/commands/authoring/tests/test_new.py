@@ -12,10 +12,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from benchflow_command_authoring.new import create
+from benchflow_command_authoring.render import TEMPLATES
 
 from benchflow_core.hookspecs import GROUPS
-from benchflow_core.scaffold.command import create
-from benchflow_core.scaffold.render import TEMPLATES
 
 
 def bench(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:

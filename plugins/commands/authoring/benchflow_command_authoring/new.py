@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from benchflow_command_authoring.render import render, variables
 from benchflow_core.errors import UsageError
 from benchflow_core.hookspecs import GROUPS
 
 if TYPE_CHECKING:
-    from benchflow_core.cli.ui import Ui
+    from benchflow_core.contracts import CommandContext
 
 __all__ = ["new"]
 
@@ -30,8 +31,8 @@ def _complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.argument("name")
 @click.option("--dir", "parent", metavar="D", type=click.Path(path_type=Path), default=Path(), help="Where to put it.")
 @click.option("--author", metavar="TEXT", default="", help="Your name; without it, your login's.")
-@click.pass_context
-def new(ctx: click.Context, kind: str, name: str, parent: Path, author: str) -> None:
+@click.pass_obj
+def new(ui: CommandContext, kind: str, name: str, parent: Path, author: str) -> None:
     """Create a plugin package that builds and passes its tests.
 
     KIND is one of agent, sandbox, adapter, environment, service, verifier, gateway, driver, source, executor, exporter,
@@ -41,18 +42,15 @@ def new(ctx: click.Context, kind: str, name: str, parent: Path, author: str) -> 
       bench plugins new sandbox my-cloud
       bench plugins new agent my-agent --dir ~/src --author "Ada Lovelace"
     """
-    from benchflow_core.cli.ui import Ui
-
     check_names(kind, name)
     if not author.isprintable():
         raise UsageError("--author holds characters that cannot be printed.", remedy="Write the name on one line.")
     folder, files = create(kind, name, parent, author or _login())
-    ui = ctx.ensure_object(Ui)
     ui.emit({"folder": str(folder), "files": files}, lambda: _say(ui, name, folder, files))
 
 
 def check_names(kind: str, name: str) -> None:
-    """Both are usage errors: nothing was written."""
+    """Raise `UsageError` for a kind that does not exist and a name that cannot be one."""
     if kind not in GROUPS:
         raise UsageError(f"Unknown kind {kind!r}.", remedy=f"One of: {', '.join(GROUPS)}.")
     if not _NAME.fullmatch(name) or len(name) > 40:
@@ -61,11 +59,10 @@ def check_names(kind: str, name: str) -> None:
 
 
 def create(kind: str, name: str, parent: Path, author: str) -> tuple[Path, list[str]]:
-    """Writes the package as `<parent>/<distribution>`; refuses to touch a folder that is there already."""
-    from benchflow_core import __version__
-    from benchflow_core.scaffold.render import render, variables
+    """Write the package as `<parent>/<distribution>`; refuses to touch a folder that is there already."""
+    from importlib.metadata import version
 
-    values = variables(kind, name, author, __version__)
+    values = variables(kind, name, author, version("benchflow-core"))
     folder = parent.expanduser() / values["dist"]
     files = render(kind, values)
     try:
@@ -94,7 +91,7 @@ def _login() -> str:
         return "the authors"
 
 
-def _say(ui: Ui, name: str, folder: Path, files: list[str]) -> None:
+def _say(ui: CommandContext, name: str, folder: Path, files: list[str]) -> None:
     ui.out(f"Created {folder} ({len(files)} files).")
     ui.note("Next:")
     for line in (

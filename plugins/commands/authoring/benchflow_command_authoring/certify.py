@@ -1,27 +1,18 @@
-"""`tasks certify`: full marks for the reference solution each time, and nothing for an idle agent or a cheat."""
+"""Run a task's reference solution, an agent that does nothing, and cheats, and say what each of them earns."""
 
 from __future__ import annotations
 
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.sandboxes import Sandbox
-from benchflow_core.contracts.tasks import Task
-from benchflow_core.plugins import Loaded
-from benchflow_core.results.certified import certificate_file
-from benchflow_core.results.clock import now
-from benchflow_core.results.files import write_json
-from benchflow_core.rollout.config import RolloutConfig
-from benchflow_core.rollout.defaults import agent_for
-from benchflow_core.rollout.host import Host
-from benchflow_core.rollout.plan import make_plan
-from benchflow_core.rollout.result import RolloutResult
-from benchflow_core.rollout.rollout import Rollout
+from benchflow_core.contracts import Sandbox, Task
+from benchflow_core.contracts.core import Core, RolloutHost, RolloutOutcome
 
-__all__ = ["certify_task"]
+__all__ = ["certify_task", "live_check"]
 
 _VERSION: Final = "1.0"
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?", re.IGNORECASE | re.MULTILINE)
@@ -43,6 +34,7 @@ _CHEATS: Final = {
 
 
 async def certify_task(
+    core: Core,
     path: Path,
     *,
     sandbox: str | None = None,
@@ -51,51 +43,90 @@ async def certify_task(
     allow_env: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run the reference solution so many times, an idle agent and cheats; the report is kept beside the task."""
-    common: dict[str, Any] = {"sandbox": sandbox, "allow_substitute": allow_substitute, "allow_env": allow_env}
-    async with Host() as host:
-        solver, idle = agent_for("reference", host.plugins), agent_for("null", host.plugins)
-        plan = make_plan(RolloutConfig(path, agent=solver.name, **common), host.plugins, host.env)
+    common = {"sandbox": sandbox, "allow_substitute": allow_substitute, "allow_env": allow_env}
+    solver, idle = core.agent_for("reference"), core.agent_for("null")
+    async with core.host() as host:
+        plan = (await host.rollout(path, agent=solver, **common)).plan
         run = _Runner(path, host, common)
-        reference = [await run(solver) for _ in range(times)]
-        rows = {"nothing done": await run(idle)}
+        reference = [_row(await run(solver)) for _ in range(times)]
+        rows = {"nothing done": _row(await run(idle))}
         for name, script in _cheats(plan.task):
-            rows[name] = await run(idle, script)
+            rows[name] = _row(await run(idle, script))
     problems = [*_solution_problems(reference), *_cheat_problems(rows)]
     report = {
         "schema_version": _VERSION,
         "task": plan.task.name,
         "task_digest": plan.digest,
         "sandbox": plan.sandbox.name,
-        "at": now(),
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "certified": not problems,
         "problems": problems,
         "unpinned": list(_unpinned(plan.task)),
         "reference": reference,
         "others": rows,
     }
-    write_json(certificate_file(path), report)
+    core.keep_certificate(path, report)
+    return report
+
+
+async def live_check(
+    core: Core,
+    path: Path,
+    *,
+    sandbox: str | None = None,
+    allow_substitute: bool = False,
+    allow_env: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return what each policy says of the reference solution and of doing nothing, and the strongest that works.
+
+    Kept by the task's digest: a certified task's failing verifier counts against the agent, not as lost coverage.
+    """
+    common = {"sandbox": sandbox, "allow_substitute": allow_substitute, "allow_env": allow_env}
+    agents = {"reference": core.agent_for("reference"), "null": core.agent_for("null")}
+    async with core.host() as host:
+        plan = (await host.rollout(path, agent=agents["reference"], **common)).plan
+        report: dict[str, Any] = {"task": plan.task.name, "sandbox": plan.sandbox.name, "policies": {}}
+        for policy in core.isolation_policies(plan):
+            run = _Runner(path, host, {**common, "isolation": policy})
+            runs: dict[str, Any] = {purpose: _live_row(await run(agent)) for purpose, agent in agents.items()}
+            works = runs["reference"]["reward"] == 1 and runs["null"]["reward"] not in (None, 1)
+            report["policies"][policy] = {**runs, "works": works}
+    working = [name for name, found in report["policies"].items() if found["works"]]
+    report |= {"certified": bool(working), "strongest": working[0] if working else None}
+    core.keep_live_check(plan, report)
     return report
 
 
 class _Runner:
-    """Runs one rollout of a task and tells what came of it."""
+    """Runs one rollout of a task and keeps nothing of it."""
 
-    def __init__(self, path: Path, host: Host, common: dict[str, Any]) -> None:
+    def __init__(self, path: Path, host: RolloutHost, common: dict[str, Any]) -> None:
         self._path, self._host, self._common = path, host, common
 
-    async def __call__(self, agent: Loaded, script: str | None = None) -> dict[str, Any]:
+    async def __call__(self, agent: str, script: str | None = None) -> RolloutOutcome:
         async def cheat(box: Sandbox) -> None:
             await box.exec(("/bin/sh", "-c", str(script)), user="root", timeout=120)
 
         jobs = self._host.work_dir / "certify"
         hooks = () if script is None else (cheat,)
-        config = RolloutConfig(self._path, agent=agent.name, jobs_dir=jobs, pre_agent_hooks=hooks, **self._common)
-        result = await (await Rollout.create(config, self._host)).run()
+        rollout = await self._host.rollout(
+            self._path, agent=agent, jobs_dir=jobs, pre_agent_hooks=hooks, **self._common
+        )
+        result = await rollout.run()
         shutil.rmtree(jobs, ignore_errors=True)
-        return _row(result)
+        return result
 
 
-def _row(result: RolloutResult) -> dict[str, Any]:
+def _live_row(result: RolloutOutcome) -> dict[str, Any]:
+    return {
+        "reward": result.reward,
+        "error": result.error,
+        "verifier_error": result.verifier_error,
+        "findings": result.findings,
+    }
+
+
+def _row(result: RolloutOutcome) -> dict[str, Any]:
     found = result.verification
     readings = {name: reading["rewards"] for name, reading in (found.get("readings") or {}).items()}
     return {

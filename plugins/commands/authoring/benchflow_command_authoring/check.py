@@ -1,4 +1,4 @@
-"""`bench tasks check` below `live`: reads a task and says what is wrong with it. Nothing of the task is executed."""
+"""Read a task and say what is wrong with it. Only the level `live` executes anything of the task."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from benchflow_core.contracts.adapters import AdapterSpec, Finding
-from benchflow_core.contracts.tasks import Task
+from benchflow_command_authoring.certify import live_check
+from benchflow_command_authoring.runtime import runtime_findings
+from benchflow_command_authoring.structure import structural_findings
+from benchflow_core.contracts import AdapterSpec, Finding, Task
+from benchflow_core.contracts.core import Core
 from benchflow_core.errors import TaskError
-from benchflow_core.task.load import adapter_of, load_task
-from benchflow_core.task.runtime import runtime_findings
-from benchflow_core.task.structure import structural_findings
 
 __all__ = ["LEVELS", "LEVEL_ALIASES", "check_task", "live_findings"]
 
@@ -26,25 +26,40 @@ _NOTICE = re.compile(r"(?P<file>.+?):(?:(?P<line>\d+):)? (?P<message>.+)", re.DO
 
 
 def check_task(
-    path: Path, level: str = "structural", *, sandbox: str | None = None, allow_substitute: bool = False
+    core: Core,
+    path: Path,
+    level: str = "structural",
+    *,
+    sandbox: str | None = None,
+    allow_substitute: bool = False,
+    allow_env: tuple[str, ...] = (),
 ) -> list[Finding]:
-    """Findings up to the level, errors first. `live` is more than this: it runs the task."""
+    """Return what was found up to the level, errors first. A task with errors is not run."""
+    findings = _findings_without_running(core, path, LEVELS.index(level), sandbox, allow_substitute)
+    if level == "live" and not any(finding.severity == "error" for finding in findings):
+        work = live_check(core, path, sandbox=sandbox, allow_substitute=allow_substitute, allow_env=allow_env)
+        return [*live_findings(core.run(work), path), *findings]
+    return findings
+
+
+def _findings_without_running(
+    core: Core, path: Path, depth: int, sandbox: str | None, allow_substitute: bool
+) -> list[Finding]:
     try:
-        task = load_task(path)
+        task = core.load_task(path)
     except TaskError as error:
         return _from_error(error, path)
     findings = [_from_notice(notice) for notice in task.notices]
-    depth = LEVELS.index(level)
     if depth >= LEVELS.index("structural"):
-        findings += _structural(task)
+        findings += _structural(core, task)
     if depth >= LEVELS.index("runtime-capability"):
-        findings += runtime_findings(task, sandbox, allow_substitute=allow_substitute)
+        findings += runtime_findings(core, task, sandbox, allow_substitute=allow_substitute)
     order = {"error": 0, "warning": 1, "info": 2}
     return sorted(findings, key=lambda finding: order[finding.severity])
 
 
 def live_findings(report: Mapping[str, Any], path: Path) -> list[Finding]:
-    """What running the reference solution and an idle agent under each isolation policy has shown."""
+    """Return what running the reference solution and an idle agent under each isolation policy has shown."""
     severity: Literal["error", "warning"] = "warning" if report["certified"] else "error"
     found = {policy: _live_problem(runs) for policy, runs in report["policies"].items()}
     findings = [
@@ -68,17 +83,17 @@ def _live_problem(runs: Mapping[str, Any]) -> str | None:
     return "an agent that does nothing earns 1"
 
 
-def _structural(task: Task) -> list[Finding]:
+def _structural(core: Core, task: Task) -> list[Finding]:
     try:
         findings = structural_findings(task)
-        spec: AdapterSpec = adapter_of(task.path).spec
+        spec: AdapterSpec = core.adapter_of(task.path).spec
         return findings + (spec.lint(task.path) if spec.lint else [])
     except TaskError as error:
         return _from_error(error, task.path)
 
 
 def _from_error(error: TaskError, path: Path) -> list[Finding]:
-    """An adapter that found several problems lists them all in `details["problems"]`."""
+    """Make findings of a refusal; an adapter that found several problems lists them in `details["problems"]`."""
     file = Path(error.details.get("file") or path)
     problems = error.details.get("problems")
     if problems:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchflow_command_authoring.check import check_task, live_findings
 
+from benchflow_core.cli.core import CoreOfCommands
 from benchflow_core.contracts.adapters import Finding
-from benchflow_core.task.check import check_task, live_findings
+
+CORE = CoreOfCommands()
 
 
 def found(folder: Path, level: str = "structural") -> dict[str, Finding]:
-    return {finding.code: finding for finding in check_task(folder, level)}
+    return {finding.code: finding for finding in check_task(CORE, folder, level)}
 
 
 def test_a_good_task_has_no_findings(make_task) -> None:
-    assert check_task(make_task()) == []
+    assert check_task(CORE, make_task()) == []
 
 
 CASES = {
@@ -56,19 +59,19 @@ def test_each_finding_names_its_place(make_task, code: str) -> None:
 
 
 def test_every_problem_of_a_config_is_its_own_finding(make_task) -> None:
-    findings = check_task(make_task(files={"task.toml": '[environment]\ncpus = "a"\ngpus = "b"\n'}))
+    findings = check_task(CORE, make_task(files={"task.toml": '[environment]\ncpus = "a"\ngpus = "b"\n'}))
     assert [(f.severity, f.line) for f in findings] == [("error", 2), ("error", 3)]
 
 
 def test_schema_looks_at_the_config_alone(make_task) -> None:
     folder = make_task(files={"solution/solve.sh": None})
-    assert check_task(folder, "schema") == []
-    assert [f.code for f in check_task(folder, "structural")] == ["no-solution"]
+    assert check_task(CORE, folder, "schema") == []
+    assert [f.code for f in check_task(CORE, folder, "structural")] == ["no-solution"]
 
 
 def test_errors_come_first(make_task) -> None:
     files = {"solution/solve.sh": None, "instruction.md": "", "environment/Dockerfile": "FROM debian\n"}
-    assert [f.severity for f in check_task(make_task(files=files))] == ["error", "warning", "info"]
+    assert [f.severity for f in check_task(CORE, make_task(files=files))] == ["error", "warning", "info"]
 
 
 def test_a_link_out_of_the_tests_is_an_error(make_task) -> None:
@@ -81,7 +84,9 @@ def test_a_link_out_of_the_tests_is_an_error(make_task) -> None:
 def test_nothing_is_executed(make_task, tmp_path: Path) -> None:
     trap = f"#!/bin/sh\ntouch {tmp_path}/ran; echo reward\n"
     files = dict.fromkeys(["tests/test.sh", "solution/solve.sh", "environment/benchflow-pre-compose.sh"], trap)
-    check_task(make_task(files={**files, "tests/conftest.py": f"open('{tmp_path}/ran', 'w')"}), "runtime-capability")
+    check_task(
+        CORE, make_task(files={**files, "tests/conftest.py": f"open('{tmp_path}/ran', 'w')"}), "runtime-capability"
+    )
     assert not (tmp_path / "ran").exists()
 
 
@@ -92,7 +97,9 @@ def test_needs_against_a_sandbox(make_task) -> None:
     here = [s for s in registry().all("sandbox") if s.spec.available().ok]
     sandbox = next(s.name for s in here if "gpu" not in sandbox_capabilities(s))
     folder = make_task(files={"task.toml": '[environment]\nos = "windows"\ngpus = 8\n', "tests/test.bat": "x"})
-    errors = [f for f in check_task(folder, "runtime-capability", sandbox=sandbox) if f.code == "missing-capability"]
+    errors = [
+        f for f in check_task(CORE, folder, "runtime-capability", sandbox=sandbox) if f.code == "missing-capability"
+    ]
     assert any("gpu" in f.message and sandbox in f.message for f in errors)
     assert "no-sandbox" in found(folder, "runtime-capability")
 
@@ -108,11 +115,11 @@ def test_a_substitute_may_stand_for_the_image(make_task) -> None:
         pytest.skip("every sandbox here builds images")
     folder = make_task()
     assert "--allow-substitute" in found(folder, "runtime-capability")["missing-capability"].remedy
-    allowed = check_task(folder, "runtime-capability", sandbox=sandbox.name, allow_substitute=True)
+    allowed = check_task(CORE, folder, "runtime-capability", sandbox=sandbox.name, allow_substitute=True)
     assert not [finding for finding in allowed if finding.severity == "error"]
     (folder / "environment/Dockerfile").write_text("FROM a:1\nONBUILD RUN x\n")
     (folder / "trajectory.json").write_text("{}")
-    findings = check_task(folder, "runtime-capability", sandbox=sandbox.name, allow_substitute=True)
+    findings = check_task(CORE, folder, "runtime-capability", sandbox=sandbox.name, allow_substitute=True)
     codes = {f.code: f.message for f in findings if f.severity != "info"}
     assert "Dockerfile:2: ONBUILD" in codes["refused"] and "prior-conversation" in codes
 

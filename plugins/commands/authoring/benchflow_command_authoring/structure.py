@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchflow_core.contracts.adapters import Finding
-from benchflow_core.contracts.tasks import Task, VerifierSettings
-from benchflow_core.task.files import TaskFile, os_problem, task_files
+from benchflow_core.contracts import Finding, Task, VerifierSettings
+from benchflow_core.errors import TaskError
 
 __all__ = ["structural_findings"]
 
@@ -58,9 +57,9 @@ def _verifier(settings: VerifierSettings, task: Task) -> Iterator[Finding]:
     scripts = [folder / settings.script for folder in settings.tests if (folder / settings.script).is_file()]
     if scripts and settings.method == "test-script":
         yield from _script(scripts[-1])
-    files = [file for folder in settings.tests for file in task_files(folder, task.path)]
+    files = [file for folder in settings.tests for file, _ in _files(folder, links=True)]
     wanted = task.dialect.wants if settings.method == "test-script" else ()
-    if files and wanted and not any(b"reward" in _head(file.path) for file in files):
+    if files and wanted and not any(b"reward" in _head(file) for file in files):
         what = f"no file of the tests mentions a reward: something has to write {settings.logs_target}/{wanted[-1]}"
         yield Finding("info", what, settings.tests[-1], code="no-reward-seen")
     yield from _copies(files, task)
@@ -108,30 +107,30 @@ def _is_pinned(image: str) -> bool:
     return "@" in name or (":" in name and not name.endswith(":latest"))
 
 
-def _copies(files: list[TaskFile], task: Task) -> Iterator[Finding]:
+def _copies(files: list[Path], task: Task) -> Iterator[Finding]:
     """A test or the solution that also lies in the build context can be read by the agent."""
-    secret = list(files)
-    for solution in filter(None, [task.solution, *(step.solution for step in task.steps)]):
-        secret += task_files(solution.dir, task.path)
-    by_size: dict[int, list[TaskFile]] = {}
-    for file in secret:
-        if file.size > 0:
-            by_size.setdefault(file.size, []).append(file)
     if task.environment.context is None:
         return
-    for path, size in _context_files(task.environment.context):
-        for file in by_size.get(size, ()):
-            if _content(path) == _content(file.path):
-                what = f"the same file as {file.path.relative_to(task.path)}: the agent may be able to read it"
+    solutions = [found.dir for found in (task.solution, *(step.solution for step in task.steps)) if found]
+    secret = [*files, *(file for folder in solutions for file, _ in _files(folder, links=True))]
+    by_size: dict[int, list[Path]] = {}
+    for file in secret:
+        by_size.setdefault(file.stat().st_size, []).append(file)
+    for path, size in _files(task.environment.context, links=False):
+        for file in by_size.get(size, ()) if size else ():
+            if _digest(path) == _digest(file):
+                what = f"the same file as {file.relative_to(task.path)}: the agent may be able to read it"
                 yield Finding("warning", what, path, remedy="Keep it out of the image.", code="leak")
 
 
-def _context_files(context: Path) -> Iterator[tuple[Path, int]]:
-    """Regular files of the build context. Links in it are copied as links, so they are not followed here either."""
-    for folder, _, names in os.walk(context):
-        for name in names:
-            path = Path(folder) / name
-            if path.is_file() and not path.is_symlink():
+def _files(folder: Path, *, links: bool) -> Iterator[tuple[Path, int]]:
+    """Regular files below a folder and their sizes. Links of a build context are copied as links, so not followed.
+
+    Loading the task has refused links that leave it or lead in a circle.
+    """
+    for parent, _, names in os.walk(folder, followlinks=links):
+        for path in (Path(parent) / name for name in sorted(names)):
+            if path.is_file() and (links or not path.is_symlink()):
                 yield path, path.stat().st_size
 
 
@@ -148,12 +147,17 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_HEAD)
     except OSError as error:
-        raise os_problem(error, path) from error
+        raise _unreadable(error, path) from error
 
 
-def _content(path: Path) -> bytes:
+def _digest(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError as error:
-        raise os_problem(error, path) from error
+        raise _unreadable(error, path) from error
+
+
+def _unreadable(error: OSError, path: Path) -> TaskError:
+    details = {"file": str(path), "code": "unreadable"}
+    return TaskError(f"{path}: cannot be read: {error.strerror}.", remedy="Change its permissions.", details=details)

@@ -1,4 +1,4 @@
-"""Writing tasks: a new one, and one in another format. Formats belong to adapters; this only puts files in place."""
+"""Write a new task, or a task in another format. The files come from adapters; this puts them in place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchflow_core.contracts.adapters import Migration, Scaffold, ScaffoldRequest
+from benchflow_core.contracts import Migration, Scaffold, ScaffoldRequest
+from benchflow_core.contracts.core import Core, LoadedPlugin
 from benchflow_core.errors import ConfigurationError, UsageError
-from benchflow_core.plugins import Loaded, registry
-from benchflow_core.task.load import adapter_of
 
 __all__ = ["init_task", "migrate_task"]
 
@@ -19,17 +18,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def init_task(
-    name: str, parent: Path, *, format: str | None = None, solution: bool = True, pytest: bool = True
+    core: Core, name: str, parent: Path, *, format: str | None = None, solution: bool = True, pytest: bool = True
 ) -> tuple[Path, Scaffold]:
-    """A new folder `parent/name`, complete or not there at all."""
+    """Make the folder `parent/name`, complete or not at all."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name}' cannot be the name of a task.", remedy="Use letters, digits, '.', '_' and '-'.")
     target = parent / name
     if target.exists() or target.is_symlink():
         raise ConfigurationError(f"{target} exists already.", remedy="Choose another name, or remove it.")
-    scaffold: Scaffold = _writer("scaffold", format, order="scaffold_rank").spec.scaffold(
-        ScaffoldRequest(name, solution, pytest)
-    )
+    adapter = _writer(core, "scaffold", format, order="scaffold_rank")
+    scaffold: Scaffold = adapter.spec.scaffold(ScaffoldRequest(name, solution, pytest))
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=parent) as staging:
@@ -43,11 +41,11 @@ def init_task(
 
 
 def migrate_task(
-    path: Path, *, to: str | None = None, overwrite: bool = False, remove_superseded: bool = False
+    core: Core, path: Path, *, to: str | None = None, overwrite: bool = False, remove_superseded: bool = False
 ) -> tuple[str, Migration]:
-    """Adds the files of the other format; those they replace stay unless they are to be removed."""
-    source = adapter_of(path)
-    target = _writer("migrate", to, besides=source.name)
+    """Add the files of the other format; those they replace stay unless they are to be removed."""
+    source = core.adapter_of(path)
+    target = _writer(core, "migrate", to, besides=source.name)
     if target.name == source.name:
         raise ConfigurationError(f"{path} is a {source.name} task already.")
     migration: Migration = target.spec.migrate(path)
@@ -63,12 +61,14 @@ def migrate_task(
     return target.name, migration
 
 
-def _writer(ability: str, name: str | None, besides: str | None = None, order: str = "rank") -> Loaded:
+def _writer(
+    core: Core, ability: str, name: str | None, besides: str | None = None, order: str = "rank"
+) -> LoadedPlugin:
     """Return the adapter that was named, or the first in `order` of those that have the ability."""
-    able = [a for a in registry().all("adapter") if getattr(a.spec, ability) is not None]
+    able = [a for a in core.plugins("adapter") if getattr(a.spec, ability) is not None]
     able.sort(key=lambda adapter: (getattr(adapter.spec, order), adapter.name))
     if name is not None:
-        chosen = registry().get("adapter", name)
+        chosen = core.plugin("adapter", name)
         if getattr(chosen.spec, ability) is None:
             names = ", ".join(a.name for a in able) or "none"
             raise UsageError(f"format '{name}' cannot be written by {ability}.", remedy=f"These can: {names}.")

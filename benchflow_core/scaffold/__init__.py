@@ -1,1 +1,0 @@
-"""`bench plugins new`: a complete plugin package from a template."""
