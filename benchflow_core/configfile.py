@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts.bounded_yaml import load_yaml
+from benchflow_core.contracts.bounded_yaml import lines_of, load_yaml
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["ConfigFile"]
@@ -35,22 +35,10 @@ class ConfigFile:
             raise ConfigurationError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
         data, node = load_yaml(text, str(path))
         data = {} if node is None else data
-        self._note_lines(node, ())
+        self.lines = lines_of(node)
         if not isinstance(data, dict):
             raise ConfigurationError(f"{path}: expected a mapping of settings, found {type(data).__name__}.")
         self.data = data
-
-    def _note_lines(self, node: Any, at: At) -> None:
-        if node is None:
-            return
-        self.lines.setdefault(at, node.start_mark.line + 1)
-        if node.id == "mapping":
-            for key, value in node.value:
-                self.lines[(*at, key.value)] = key.start_mark.line + 1
-                self._note_lines(value, (*at, key.value))
-        elif node.id == "sequence":
-            for index, value in enumerate(node.value):
-                self._note_lines(value, (*at, index))
 
     def renamed(self, old: str, new: str) -> None:
         """What was said under an older word is found under the new one."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "check_yaml", "load_yaml"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "check_yaml", "lines_of", "load_yaml"]
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_VALUES: Final = 20_000
@@ -63,3 +63,28 @@ def check_yaml(root: Any, where: str, error: type[BenchflowError] = Configuratio
         return sizes[id(node)]
 
     size_of(root, 0)
+
+
+def lines_of(node: Any) -> dict[tuple[Any, ...], int]:
+    """Return the line of every value by its keys and indices from the top, for a node that was checked.
+
+    What `<<` merges has the line it was written on, and keys written beside it go before.
+    """
+    lines: dict[tuple[Any, ...], int] = {}
+
+    def note(node: Any, at: tuple[Any, ...]) -> None:
+        lines.setdefault(at, node.start_mark.line + 1)
+        if node.id == "sequence":
+            for index, value in enumerate(node.value):
+                note(value, (*at, index))
+        for key, value in node.value if node.id == "mapping" else ():
+            if key.id == "scalar" and key.value == "<<":
+                for merged in value.value if value.id == "sequence" else [value]:
+                    note(merged, at)
+            else:
+                lines[(*at, key.value)] = key.start_mark.line + 1
+                note(value, (*at, key.value))
+
+    if node is not None:
+        note(node, ())
+    return lines

@@ -29,7 +29,7 @@ def read_job_file(text, tmp_path):
 
 
 def read_compose_file(text, tmp_path):
-    pytest.importorskip("benchflow_sandbox_docker.compose.document").Document(text, "compose.yaml")
+    pytest.importorskip("benchflow_sandbox_docker.compose.document").ComposeDocument(text, "compose.yaml")
 
 
 def read_script(text, tmp_path):

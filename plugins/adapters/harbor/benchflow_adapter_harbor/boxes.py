@@ -6,7 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from benchflow_adapter_harbor.config import Config, Environment, Health, Mcp, StepTable, Verifier
+from benchflow_adapter_harbor.config import (
+    EnvironmentTable,
+    HealthTable,
+    McpTable,
+    StepTable,
+    TaskConfig,
+    VerifierTable,
+)
 from benchflow_adapter_harbor.files import existing_dir, existing_file, inside
 from benchflow_adapter_harbor.report import Report
 from benchflow_core.contracts.common import McpServer
@@ -28,7 +35,7 @@ def network(mode: str | None, hosts: tuple[str, ...] | None) -> NetworkPolicy | 
     return None if mode is None else NetworkPolicy(_MODES[mode], hosts or ())
 
 
-def healthcheck(found: Health | None) -> Healthcheck | None:
+def healthcheck(found: HealthTable | None) -> Healthcheck | None:
     if found is None:
         return None
     return Healthcheck(
@@ -42,7 +49,7 @@ def healthcheck(found: Health | None) -> Healthcheck | None:
 
 
 def box(
-    config: Environment, folder: Path, root: Path, *, allow_substitute: bool = False, upload: bool = True
+    config: EnvironmentTable, folder: Path, root: Path, *, allow_substitute: bool = False, upload: bool = True
 ) -> TaskEnvironment:
     """The box described by a table, built from the files in `folder`."""
     context = existing_dir(folder, root)
@@ -80,7 +87,7 @@ def box(
     )
 
 
-def mcp_server(server: Mcp) -> McpServer:
+def mcp_server(server: McpTable) -> McpServer:
     transport: Any = server.transport
     return McpServer(
         name=server.name,
@@ -93,7 +100,7 @@ def mcp_server(server: Mcp) -> McpServer:
     )
 
 
-def unused_keys(config: Environment, report: Report) -> None:
+def unused_keys(config: EnvironmentTable, report: Report) -> None:
     """What the config says and no box can be given: said aloud."""
     for i, server in enumerate(config.mcp_servers):
         for key in ("cwd", "tools", "include_tags", "exclude_tags"):
@@ -120,7 +127,7 @@ class VerifierBox:
     bundled: bool
 
 
-def is_separate(config: Config, step: StepTable | None) -> bool:
+def is_separate(config: TaskConfig, step: StepTable | None) -> bool:
     """The step's word, else the task's; a table of its own means separate."""
     for verifier in (step.verifier if step else None, config.verifier):
         if verifier is not None and (mode := _mode(verifier)) is not None:
@@ -128,12 +135,12 @@ def is_separate(config: Config, step: StepTable | None) -> bool:
     return False
 
 
-def _mode(verifier: Verifier) -> str | None:
+def _mode(verifier: VerifierTable) -> str | None:
     return verifier.environment_mode or ("separate" if verifier.environment is not None else None)
 
 
 def verifier_box(
-    config: Config, root: Path, step: StepTable | None, tests: Path, step_tests: Path | None
+    config: TaskConfig, root: Path, step: StepTable | None, tests: Path, step_tests: Path | None
 ) -> VerifierBox:
     """Limits come from the nearest table; the image from the first place that has one.
 
@@ -156,6 +163,12 @@ def verifier_box(
 
 
 def _with_image(
-    settings: Environment, image: str | None, folder: Path, root: Path, *, os: str | None = None, upload: bool = False
+    settings: EnvironmentTable,
+    image: str | None,
+    folder: Path,
+    root: Path,
+    *,
+    os: str | None = None,
+    upload: bool = False,
 ) -> TaskEnvironment:
     return box(replace(settings, docker_image=image, os=os or settings.os), folder, root, upload=upload)

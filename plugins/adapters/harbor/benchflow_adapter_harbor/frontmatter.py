@@ -9,6 +9,7 @@ from typing import Any
 from benchflow_adapter_harbor.bounds import MAX_DEPTH, refuse_unbounded
 from benchflow_adapter_harbor.files import problem
 from benchflow_adapter_harbor.report import Where
+from benchflow_core.contracts.bounded_yaml import lines_of
 from benchflow_core.contracts.quick import dataclass
 
 _SAFE_LENGTH = 4096
@@ -16,7 +17,7 @@ _SAFE_LENGTH = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class MarkdownDocument:
     """A file split at its frontmatter."""
 
     file: Path
@@ -27,32 +28,16 @@ class Document:
     """The line the body starts on."""
 
     def line_of(self, where: Where) -> int | None:
-        """The line of a key, or of the nearest one around it."""
+        """Return the line of a key, or of the nearest one around it."""
         import yaml
 
-        node = yaml.compose(self.head, Loader=yaml.SafeLoader)
-        line = None
-        for part in where:
-            node = _step_into(node, part)
-            if node is None:
-                break
-            line = node[0].start_mark.line + 2  # marks count from 0, and the frontmatter starts after its fence
-            node = node[1]
-        return line
+        lines = lines_of(yaml.compose(self.head, Loader=yaml.SafeLoader))
+        while where and where not in lines:
+            where = where[:-1]
+        return lines[where] + 1 if where else None  # the frontmatter starts after its fence
 
 
-def _step_into(node: Any, part: str | int) -> tuple[Any, Any] | None:
-    """The node that gives the place its line, and the node to go on from."""
-    import yaml
-
-    if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == str(part)), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part], node.value[part]
-    return None
-
-
-def split_document(text: str, file: Path) -> Document:
+def split_document(text: str, file: Path) -> MarkdownDocument:
     """Frontmatter between two `---` lines, then the body."""
     text = text.replace("\r\n", "\n")
     lines = text.split("\n")
@@ -65,7 +50,7 @@ def split_document(text: str, file: Path) -> Document:
     head = "\n".join(lines[1:end]) + "\n"
     rest = lines[end + 1 :]
     blank = next((i for i, line in enumerate(rest) if line), len(rest))
-    return Document(file, head, _parse_yaml(head, file), "\n".join(rest[blank:]), end + 2 + blank)
+    return MarkdownDocument(file, head, _parse_yaml(head, file), "\n".join(rest[blank:]), end + 2 + blank)
 
 
 def _parse_yaml(text: str, file: Path) -> dict[str, Any]:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_adapter_harbor import boxes
-from benchflow_adapter_harbor.config import Config
+from benchflow_adapter_harbor.config import TaskConfig, read_config
 from benchflow_adapter_harbor.files import existing_file, problem, read_text
 from benchflow_adapter_harbor.options import plain, read_options
 from benchflow_adapter_harbor.phases import Phases, find_solution, shared_fields
 from benchflow_adapter_harbor.report import Report
 from benchflow_adapter_harbor.rewards import BenchFlowDialect, HarborDialect
-from benchflow_adapter_harbor.schema import read_config
 from benchflow_adapter_harbor.tomlfile import line_in_toml, parse_toml
 from benchflow_core.contracts.tasks import Task
 
@@ -67,7 +66,7 @@ def strip_canary(text: str) -> str:
     return "\n".join(lines[start:])
 
 
-def _dialect(config: Config, report: Report) -> Any:
+def _dialect(config: TaskConfig, report: Report) -> Any:
     """Harbor's rules, unless the verifier is described in BenchFlow's words."""
     last_step = config.multi_step_reward_strategy == "final"
     if any(where[:1] == ("verifier",) and where[-1] in _BENCHFLOW_VERIFIER for where in report.extensions):
@@ -76,12 +75,12 @@ def _dialect(config: Config, report: Report) -> Any:
     return HarborDialect(last_step=last_step)
 
 
-def _prior(config: Config, path: Path) -> Path | None:
+def _prior(config: TaskConfig, path: Path) -> Path | None:
     first = path / "steps" / config.steps[0].name if config.steps else path
     return existing_file(first / "trajectory.json", path)
 
 
-def _metadata(config: Config) -> dict[str, Any]:
+def _metadata(config: TaskConfig) -> dict[str, Any]:
     found: dict[str, Any] = plain(config.metadata)
     if config.task and config.task.authors:
         found.setdefault("authors", [{"name": a.name, "email": a.email} for a in config.task.authors])
@@ -92,7 +91,7 @@ def _metadata(config: Config) -> dict[str, Any]:
     return found
 
 
-def _say_oddities(config: Config, path: Path, report: Report) -> None:
+def _say_oddities(config: TaskConfig, path: Path, report: Report) -> None:
     boxes.unused_keys(config.environment, report)
     if config.steps and (path / "instruction.md").is_file():
         report.notice(("steps",), "instruction.md is not used: the task has steps, each with an instruction of its own")

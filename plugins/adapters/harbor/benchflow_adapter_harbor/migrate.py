@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchflow_adapter_harbor.config import read_config
 from benchflow_adapter_harbor.files import problem, read_text
 from benchflow_adapter_harbor.frontmatter import split_document
 from benchflow_adapter_harbor.harbor_load import strip_canary
 from benchflow_adapter_harbor.prompts import escape_headings
 from benchflow_adapter_harbor.report import Report, Where, dotted
-from benchflow_adapter_harbor.schema import read_config
 from benchflow_adapter_harbor.tomlfile import line_in_toml, parse_toml
 from benchflow_core.contracts.adapters import Migration
 

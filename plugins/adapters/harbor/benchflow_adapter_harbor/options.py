@@ -5,43 +5,42 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Annotated, Any
 
-from benchflow_adapter_harbor.readers import boolean, list_of, one_of, optional, table, text
+from benchflow_adapter_harbor.readers import one_of, optional, reader_of
 from benchflow_adapter_harbor.report import Report, Where
 from benchflow_core.contracts.quick import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TaskOptions:
     allow_substitute: bool = False
     """The task also runs on another file system than its image's."""
-    isolation: Any = None
+    isolation: Annotated[Any, optional(one_of("fresh", "shared", "separate"))] = None
     """`shared` where the verifier needs the agent's live processes and files together."""
     keep_changes: tuple[str, ...] = ()
     """Programs or libraries the agent is meant to change."""
 
 
-_FIELDS = {
-    "allow_substitute": boolean,
-    "isolation": optional(one_of("fresh", "shared", "separate")),
-    "keep_changes": list_of(text),
-}
-_read = table(Options, _FIELDS)
+_read = reader_of(TaskOptions)
+_NAMES = frozenset(one.name for one in fields(TaskOptions))
 
 
-def read_options(metadata: Mapping[str, Any], report: Report, *, inline: Mapping[str, Any] | None = None) -> Options:
+def read_options(
+    metadata: Mapping[str, Any], report: Report, *, inline: Mapping[str, Any] | None = None
+) -> TaskOptions:
     """From the metadata, or from the `benchflow` block of a `task.md`. An unknown key here is a mistake."""
     strict = Report(report.file, report.line_of, strict=True)
     where: Where = ("metadata", "benchflow")
     data = metadata.get("benchflow", {})
     if inline is not None:
-        own = {key: value for key, value in inline.items() if key in _FIELDS}
+        own = {key: value for key, value in inline.items() if key in _NAMES}
         if own:
             where, data = ("benchflow",), own
     found = _read(data, where, strict)
     report.problems.extend(strict.problems)
-    return found if isinstance(found, Options) else Options()
+    return found if isinstance(found, TaskOptions) else TaskOptions()
 
 
 def plain(value: Any) -> Any:

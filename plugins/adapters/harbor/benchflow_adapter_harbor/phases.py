@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_adapter_harbor import boxes
-from benchflow_adapter_harbor.config import ArtifactEntry, Config, StepTable, Verifier
+from benchflow_adapter_harbor.config import ArtifactEntry, StepTable, TaskConfig, VerifierTable
 from benchflow_adapter_harbor.files import existing_dir, existing_file, inside, problem
-from benchflow_adapter_harbor.options import Options
+from benchflow_adapter_harbor.options import TaskOptions
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.tasks import (
     Artifact,
@@ -28,8 +28,8 @@ _DEFAULT_TIMEOUT = 600.0
 class Phases:
     """The config with the folder it lies in."""
 
-    config: Config
-    options: Options
+    config: TaskConfig
+    options: TaskOptions
     root: Path
     environment: TaskEnvironment
     tests: Path
@@ -79,7 +79,7 @@ class Phases:
         )
         return self._settings(merged, table, tests)
 
-    def _settings(self, found: Verifier, step: StepTable | None, step_tests: Path | None) -> VerifierSettings:
+    def _settings(self, found: VerifierTable, step: StepTable | None, step_tests: Path | None) -> VerifierSettings:
         folders = tuple(f for f in (self.tests, step_tests) if f and existing_dir(f, self.root))
         isolation, own_box, bundled = self.options.isolation, None, False
         if boxes.is_separate(self.config, step):
@@ -125,7 +125,7 @@ class Phases:
         return find_solution(self.config, self.environment, whole, self.solution_target, self.root)
 
 
-def shared_fields(config: Config, path: Path) -> dict[str, Any]:
+def shared_fields(config: TaskConfig, path: Path) -> dict[str, Any]:
     """What a task has whatever its format: its name, and what is said of the agent."""
     package, agent = config.task, config.agent
     return {
@@ -143,7 +143,7 @@ def shared_fields(config: Config, path: Path) -> dict[str, Any]:
 
 
 def find_solution(
-    config: Config, environment: TaskEnvironment, folder: Path, target: str, root: Path
+    config: TaskConfig, environment: TaskEnvironment, folder: Path, target: str, root: Path
 ) -> Solution | None:
     """The reference solution, where its script is there."""
     script = "solve.bat" if environment.os == "windows" else "solve.sh"
@@ -156,13 +156,13 @@ def artifacts(entries: tuple[ArtifactEntry, ...]) -> tuple[Artifact, ...]:
     return tuple(Artifact(e.source, e.destination, e.exclude, e.service or "main") for e in entries)
 
 
-def _params(found: Verifier) -> dict[str, Any]:
+def _params(found: VerifierTable) -> dict[str, Any]:
     """What only some verifiers look at."""
     params: dict[str, Any] = {}
     if found.type == "llm-judge" or found.judge is not None:
-        from benchflow_adapter_harbor.config import Judge
+        from benchflow_adapter_harbor.config import JudgeTable
 
-        params.update(asdict(found.judge or Judge()))
+        params.update(asdict(found.judge or JudgeTable()))
     if found.hardening:
         params["hardening"] = dict(found.hardening)
     if found.pytest_plugins:

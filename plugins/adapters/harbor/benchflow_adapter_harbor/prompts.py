@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from benchflow_adapter_harbor.files import problem, read_text
-from benchflow_adapter_harbor.frontmatter import Document
+from benchflow_adapter_harbor.frontmatter import MarkdownDocument
 from benchflow_core.contracts.quick import dataclass
 
 _HEADING = r"##[ \t]+(prompt|role:[A-Za-z0-9_.-]+|scene:[A-Za-z0-9_.-]+|user-persona)[ \t]*"
@@ -25,7 +25,7 @@ class Prompts:
     persona: str | None = None
 
 
-def read_prompts(document: Document, root: Path) -> Prompts:
+def read_prompts(document: MarkdownDocument, root: Path) -> Prompts:
     """Sections of the body; files under `prompts/` win over them."""
     sections = _sections(document)
     found = Prompts(base=sections.pop("prompt", sections.pop("", "")), persona=sections.pop("user-persona", None))
@@ -45,7 +45,7 @@ def read_prompts(document: Document, root: Path) -> Prompts:
     return Prompts(found.base, found.roles, found.scenes, persona)
 
 
-def _sections(document: Document) -> dict[str, str]:
+def _sections(document: MarkdownDocument) -> dict[str, str]:
     """Heading to text; the text before the first heading is under the empty name."""
     body = document.body
     marks = list(_SECTION.finditer(body))

@@ -1,15 +1,23 @@
-"""Readers for config values. They take what Harbor's models take (numbers in quotes, whole floats as integers …)."""
+"""Readers for config values. They take what Harbor's models take: numbers in quotes, whole floats as integers.
+
+pydantic is not used here: a validator of its does not know where its value stands, and these must report notices
+with a line for values that are taken."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from dataclasses import MISSING as MISSING_DEFAULT
+from dataclasses import fields
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from benchflow_adapter_harbor.report import Report, Where, dotted
 
 Reader = Callable[[Any, Where, Report], Any]
-T = TypeVar("T")
+EXTENSION: Final = object()
+"""In `Annotated`: a key that the format's own runner does not know. What reads oddly there does not stop the task."""
 
 NO_LIMIT = 1e9
 """Thirty years, for `inf`: results are JSON, which has no infinity."""
@@ -150,19 +158,40 @@ def optional(inner: Reader) -> Reader:
     return read
 
 
-def table(
-    make: Callable[..., T],
-    fields: Mapping[str, Reader],
-    *,
-    required: tuple[str, ...] = (),
-    extensions: Mapping[str, Reader] | None = None,
-    prepare: Callable[[dict[str, Any], Where, Report], dict[str, Any]] | None = None,
-    finish: Callable[[T, Where, Report], T] | None = None,
-) -> Reader:
-    """Reads a table into a dataclass: known keys through their readers, absent ones by the dataclass's defaults."""
-    extra = extensions or {}
+@cache
+def reader_of(hint: Any) -> Reader:
+    """Return the reader for a type: what `Annotated` names, a dataclass as a table, or the plain reader of the type."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        named = [found for found in args[1:] if found is not EXTENSION]
+        return named[0] if named else reader_of(args[0])
+    if origin in (Union, UnionType):
+        return optional(reader_of(args[0]))
+    if origin is tuple:
+        return list_of(reader_of(args[0]))
+    if origin is Mapping:
+        return text_table if args[1] is str else any_table
+    return _PLAIN[hint] if hint in _PLAIN else _table(hint)
+
+
+_PLAIN: Final[Mapping[Any, Reader]] = {str: text, bool: boolean, int: integer, float: seconds}
+
+
+def _table(made: Any) -> Reader:
+    """Read a table into a dataclass: known keys through their readers, absent ones by the dataclass's defaults.
+
+    The class may have `short`, the one key that plain text stands for; `prepare(data, where, report)`, which rewrites
+    the table first; and `check(where, report)`, which is called on the result.
+    """
+    hints = get_type_hints(made, include_extras=True)
+    names = [one.name for one in fields(made)]
+    readers = {name: reader_of(hints[name]) for name in names}
+    extra = {name for name in names if EXTENSION in get_args(hints[name])}
+    required = [one.name for one in fields(made) if one.default is MISSING_DEFAULT is one.default_factory]
+    prepare, check, short = (getattr(made, name, None) for name in ("prepare", "check", "short"))
 
     def read(value: Any, where: Where, report: Report) -> Any:
+        value = {short: value} if short and isinstance(value, str) else value
         if not isinstance(value, Mapping):
             return wrong(value, where, report, "a table")
         data = {key: entry for key, entry in value.items() if isinstance(key, str)}
@@ -173,13 +202,10 @@ def table(
         found: dict[str, Any] = {}
         for key, entry in data.items():
             at = (*where, report.spelled.get((*where, key), key))
-            if key in fields:
-                got = fields[key](entry, at, report)
-            elif key in extra:
-                got = _extension(extra[key], entry, at, report)
-            else:
-                report.unknown(at, [*fields, *extra])
+            if key not in readers:
+                report.unknown(at, names)
                 continue
+            got = (_extension if key in extra else _plain)(readers[key], entry, at, report)
             if got is not MISSING:
                 found[key] = got
         for key in required:
@@ -187,10 +213,16 @@ def table(
                 report.problem(where, f"{dotted((*where, key))} is missing", code="missing-key")
         if any(key not in found for key in required):
             return MISSING
-        made = make(**found)
-        return finish(made, where, report) if finish is not None else made
+        table = made(**found)
+        if check is not None:
+            check(table, where, report)
+        return table
 
     return read
+
+
+def _plain(reader: Reader, entry: Any, at: Where, report: Report) -> Any:
+    return reader(entry, at, report)
 
 
 def _extension(reader: Reader, value: Any, where: Where, report: Report) -> Any:

@@ -1,4 +1,4 @@
-"""Rules of single config values and between the values of one table, for `schema`."""
+"""Rules of single config values and between the values of one table, for `config`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from benchflow_adapter_harbor.hosts import check_network
-from benchflow_adapter_harbor.readers import MISSING, Reader, boolean, number, wrong
+from benchflow_adapter_harbor.readers import MISSING, boolean, number, wrong
 from benchflow_adapter_harbor.report import Report, Where, dotted
 
 ARTIFACTS_DIR = {"linux": "/logs/artifacts", "windows": "C:/logs/artifacts"}
@@ -114,51 +114,37 @@ def artifact_destination(value: Any, where: Where, report: Report) -> Any:
     return value
 
 
-def artifact(read_table: Reader) -> Reader:
-    """A string is short for a table with a source."""
-
-    def read(value: Any, where: Where, report: Report) -> Any:
-        return read_table({"source": value} if isinstance(value, str) else value, where, report)
-
-    return read
-
-
-def finish_artifact(entry: Any, where: Where, report: Report) -> Any:
+def check_artifact(entry: Any, where: Where, report: Report) -> None:
     if entry.service not in (None, "main") and not _is_absolute(entry.source):
         message = f"{dotted(where)}: the source of an artifact of service '{entry.service}' must be an absolute path"
         report.problem(where, message)
-    return entry
 
 
 def _is_absolute(path: str) -> bool:
     return path.startswith("/") or _DRIVE.match(path) is not None
 
 
-def finish_environment(found: Any, where: Where, report: Report) -> Any:
+def check_environment(found: Any, where: Where, report: Report) -> None:
     check_network(found.network_mode or "public", found.allowed_hosts, where, report)
-    return found
 
 
-def finish_network(found: Any, where: Where, report: Report) -> Any:
+def check_own_network(found: Any, where: Where, report: Report) -> None:
     check_network(found.network_mode, found.allowed_hosts, where, report)
-    return found
 
 
-def finish_mcp(server: Any, where: Where, report: Report) -> Any:
+def check_mcp(server: Any, where: Where, report: Report) -> None:
     needed = "command" if server.transport == "stdio" else "url"
     if not getattr(server, needed):
         shown = "streamable-http" if server.transport == "http" else server.transport
         report.problem(where, f"{dotted((*where, needed))} is required for transport '{shown}'", code="missing-key")
-    return server
 
 
-def finish_verifier(found: Any, where: Where, report: Report) -> Any:
+def check_verifier(found: Any, where: Where, report: Report) -> None:
     check_network(found.network_mode, found.allowed_hosts, where, report)
     if found.environment_mode == "shared" and found.environment is not None:
         message = f"{dotted(where)}: environment_mode 'shared' contradicts the environment of its own"
         remedy = "Remove one of the two, or set environment_mode to 'separate'."
         report.problem((*where, "environment_mode"), message, remedy=remedy)
-    return found
 
 
 def prepare_environment(data: dict[str, Any], where: Where, report: Report) -> dict[str, Any]:
@@ -257,7 +243,7 @@ def refuse_captures(data: dict[str, Any], where: Where, report: Report) -> dict[
     return data
 
 
-def finish_root(config: Any, where: Where, report: Report) -> Any:
+def check_root(config: Any, where: Where, report: Report) -> None:
     _unique_step_names(config.steps or (), report)
     folder = ARTIFACTS_DIR[config.environment.os or "linux"]
     _overlaps(config.artifacts, folder, ("artifacts",), report)
@@ -266,7 +252,6 @@ def finish_root(config: Any, where: Where, report: Report) -> Any:
             _overlaps((*config.artifacts, *step.artifacts), folder, ("steps", i, "artifacts"), report)
     if config.steps and not report.strict:
         _step_timeout_quirk(config, report)
-    return config
 
 
 def _unique_step_names(steps: Iterable[Any], report: Report) -> None:

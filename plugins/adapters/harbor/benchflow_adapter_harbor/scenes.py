@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import Any
+from typing import Annotated, Any
 
 from benchflow_adapter_harbor.prompts import Prompts
-from benchflow_adapter_harbor.readers import (
-    Reader,
-    any_table,
-    filled_text,
-    limit,
-    list_of,
-    optional,
-    table,
-    text,
-    text_table,
-)
+from benchflow_adapter_harbor.readers import any_table, filled_text, limit, list_of, optional, reader_of, text_table
 from benchflow_adapter_harbor.report import Report, Where, dotted
 from benchflow_core.contracts.quick import dataclass
 
@@ -25,69 +15,44 @@ _APPEND = ("base", "role", "scene", "turn")
 _REPLACE = ("turn", "scene", "role", "base")
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
-    agent: str
-    model: str | None = None
-    reasoning_effort: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
-    timeout_sec: float | None = None
-    idle_timeout_sec: float | None = None
-    skills_dir: str | None = None
-    capabilities: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    role: str
-    prompt: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    name: str | None = None
-    roles: tuple[str, ...] | None = None
-    turns: tuple[Turn, ...] | None = None
-    skills_dir: str | None = None
-
-
 def _env(value: Any, where: Where, report: Report) -> Any:
-    """Numbers and such are taken as they are written."""
+    """Read variables; numbers and such are taken as they are written."""
     if not isinstance(value, Mapping):
         return text_table(value, where, report)
     return {str(key): str(item) for key, item in value.items()}
 
 
-_role = table(
-    Role,
-    {
-        "agent": filled_text,
-        "model": optional(text),
-        "reasoning_effort": optional(text),
-        "env": optional(_env),
-        "timeout_sec": optional(limit),
-        "idle_timeout_sec": optional(limit),
-        "skills_dir": optional(text),
-        "capabilities": optional(list_of(text)),
-    },
-    required=("agent",),
-)
-_turn_table = table(Turn, {"role": filled_text, "prompt": optional(text)}, required=("role",))
+_Limit = Annotated[float | None, optional(limit)]
 
 
-def _turn(value: Any, where: Where, report: Report) -> Any:
-    return Turn(value) if isinstance(value, str) else _turn_table(value, where, report)
+@dataclass(frozen=True, slots=True)
+class RoleTable:
+    agent: Annotated[str, filled_text]
+    model: str | None = None
+    reasoning_effort: str | None = None
+    env: Annotated[Mapping[str, str], optional(_env)] = field(default_factory=dict)
+    timeout_sec: _Limit = None
+    idle_timeout_sec: _Limit = None
+    skills_dir: str | None = None
+    capabilities: tuple[str, ...] | None = None
 
 
-_scene: Reader = table(
-    Scene,
-    {
-        "name": optional(filled_text),
-        "roles": optional(list_of(text)),
-        "turns": optional(list_of(_turn)),
-        "skills_dir": optional(text),
-    },
-)
+@dataclass(frozen=True, slots=True)
+class TurnTable:
+    role: Annotated[str, filled_text]
+    prompt: str | None = None
+    short = "role"
+
+
+@dataclass(frozen=True, slots=True)
+class SceneTable:
+    name: Annotated[str | None, optional(filled_text)] = None
+    roles: tuple[str, ...] | None = None
+    turns: tuple[TurnTable, ...] | None = None
+    skills_dir: str | None = None
+
+
+_role, _scene = reader_of(RoleTable), reader_of(SceneTable)
 
 
 def read_drive(
@@ -111,7 +76,7 @@ def read_drive(
     return drive or None
 
 
-def _read_roles(agents: Any, report: Report) -> dict[str, Role]:
+def _read_roles(agents: Any, report: Report) -> dict[str, RoleTable]:
     if agents is None:
         return {}
     if not isinstance(agents, Mapping) or not isinstance(agents.get("roles", {}), Mapping):
@@ -121,11 +86,17 @@ def _read_roles(agents: Any, report: Report) -> dict[str, Role]:
         if key != "roles":
             report.unknown(("agents", str(key)), ["roles"])
     found = {str(n): _role(r, ("agents", "roles", str(n)), report) for n, r in (agents.get("roles") or {}).items()}
-    return {name: role for name, role in found.items() if isinstance(role, Role)}
+    return {name: role for name, role in found.items() if isinstance(role, RoleTable)}
 
 
 def _compose(
-    scene: Scene, i: int, roles: dict[str, Role], prompts: Prompts, order: tuple[str, ...], append: bool, report: Report
+    scene: SceneTable,
+    i: int,
+    roles: dict[str, RoleTable],
+    prompts: Prompts,
+    order: tuple[str, ...],
+    append: bool,
+    report: Report,
 ) -> dict[str, Any]:
     name = scene.name or f"scene-{i}"
     named = dict.fromkeys(turn.role for turn in scene.turns or ()) or roles
@@ -133,7 +104,7 @@ def _compose(
     for role in members:
         if role not in roles:
             report.problem(("scenes", i), f"scene '{name}' names the role '{role}', which agents.roles does not have")
-    turns = scene.turns or tuple(Turn(role) for role in members)
+    turns = scene.turns or tuple(TurnTable(role) for role in members)
     for j, turn in enumerate(turns):
         if turn.role not in members:
             report.problem(
@@ -147,7 +118,7 @@ def _compose(
     }
 
 
-def _prompt(turn: Turn, scene: str, prompts: Prompts, order: tuple[str, ...], append: bool) -> str | None:
+def _prompt(turn: TurnTable, scene: str, prompts: Prompts, order: tuple[str, ...], append: bool) -> str | None:
     """The first that is there in replace order, or all of them joined."""
     parts = {
         "base": prompts.base,

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_adapter_harbor import boxes
-from benchflow_adapter_harbor.config import Config, Environment
+from benchflow_adapter_harbor.config import EnvironmentTable, TaskConfig, read_config
 from benchflow_adapter_harbor.files import existing_file, problem, read_text
-from benchflow_adapter_harbor.frontmatter import Document, split_document
+from benchflow_adapter_harbor.frontmatter import MarkdownDocument, split_document
 from benchflow_adapter_harbor.harbor_load import read_instruction
-from benchflow_adapter_harbor.options import Options, plain, read_options
+from benchflow_adapter_harbor.options import TaskOptions, plain, read_options
 from benchflow_adapter_harbor.phases import Phases, find_solution, shared_fields
 from benchflow_adapter_harbor.prompts import Prompts, read_prompts
 from benchflow_adapter_harbor.report import Report
 from benchflow_adapter_harbor.rewards import BenchFlowDialect
 from benchflow_adapter_harbor.scenes import read_drive
-from benchflow_adapter_harbor.schema import read_config
 from benchflow_adapter_harbor.shorthand import expand
 from benchflow_adapter_harbor.verifier_md import Strategy, read_strategy
 from benchflow_core.contracts.tasks import Task, TaskEnvironment, VerifierSettings
@@ -57,15 +56,15 @@ def load_taskmd(path: Path) -> Task:
 
 
 def _read(
-    document: Document, path: Path, report: Report
-) -> tuple[Config, Mapping[str, Any], Prompts, dict[str, Any] | None]:
+    document: MarkdownDocument, path: Path, report: Report
+) -> tuple[TaskConfig, Mapping[str, Any], Prompts, dict[str, Any] | None]:
     """The config, the `benchflow` block, the prompts and the drive; problems with any of them are raised together."""
     data = expand(document.data, report)
     block = data.get("benchflow") or {}
     if not isinstance(block, Mapping):
         report.problem(("benchflow",), "benchflow must be a table")
         block = {}
-    config: Config = read_config({k: v for k, v in data.items() if k not in _DOCUMENT_KEYS}, (), report)
+    config: TaskConfig = read_config({k: v for k, v in data.items() if k not in _DOCUMENT_KEYS}, (), report)
     prompts = read_prompts(document, path)
     drive = read_drive(data, block, prompts, report)
     report.raise_first()
@@ -73,7 +72,7 @@ def _read(
 
 
 def _phases(
-    config: Config, options: Options, path: Path, environment: TaskEnvironment, block: Mapping[str, Any]
+    config: TaskConfig, options: TaskOptions, path: Path, environment: TaskEnvironment, block: Mapping[str, Any]
 ) -> tuple[Phases, Strategy | None]:
     """Native folders have their own places in the box, Harbor's keep Harbor's."""
     tests, solution = _folder(path, block, "verifier", "tests"), _folder(path, block, "oracle", "solution")
@@ -92,7 +91,7 @@ def _phases(
     return phases, strategy
 
 
-def _limits(environment: Environment) -> Environment:
+def _limits(environment: EnvironmentTable) -> EnvironmentTable:
     """BenchFlow's defaults, where Harbor has no limit."""
     return replace(
         environment,
@@ -127,7 +126,7 @@ def _verifier(settings: VerifierSettings, strategy: Strategy | None, root: Path)
     )
 
 
-def _dialect(config: Config, strategy: Strategy | None) -> BenchFlowDialect:
+def _dialect(config: TaskConfig, strategy: Strategy | None) -> BenchFlowDialect:
     return BenchFlowDialect(
         last_step=config.multi_step_reward_strategy == "final",
         reward_range=config.verifier.reward_range or (0.0, 1.0),
@@ -136,7 +135,7 @@ def _dialect(config: Config, strategy: Strategy | None) -> BenchFlowDialect:
     )
 
 
-def _metadata(config: Config, block: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata(config: TaskConfig, block: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = plain(config.metadata)
     if config.task and config.task.authors:
         found.setdefault("authors", [{"name": a.name, "email": a.email} for a in config.task.authors])
@@ -149,7 +148,7 @@ def _metadata(config: Config, block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _say_oddities(
-    path: Path, block: Mapping[str, Any], config: Config, environment: TaskEnvironment, report: Report
+    path: Path, block: Mapping[str, Any], config: TaskConfig, environment: TaskEnvironment, report: Report
 ) -> None:
     boxes.unused_keys(config.environment, report)
     boxes.missing_image(environment, path / "environment", report)

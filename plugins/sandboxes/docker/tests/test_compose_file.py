@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchflow_core.errors import TaskError
-from benchflow_sandbox_docker.compose.document import Document
+from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.model import Project
 from benchflow_sandbox_docker.compose.project import read_project, variables
 
@@ -22,7 +22,7 @@ def read(tmp_path: Path) -> Read:
     folder.mkdir(parents=True)
 
     def read_(text: str, lenient: bool = False, env: dict[str, str] | None = None) -> Project:
-        document = Document(textwrap.dedent(text), "docker-compose.yaml")
+        document = ComposeDocument(textwrap.dedent(text), "docker-compose.yaml")
         return read_project(document, folder, folder.parent, variables(env or {}), lenient=lenient)
 
     return read_

@@ -7,30 +7,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from benchflow_core.contracts.bounded_yaml import MAX_BYTES, load_yaml
+from benchflow_core.contracts.bounded_yaml import MAX_BYTES, lines_of, load_yaml
 from benchflow_core.errors import TaskError
 
-__all__ = ["Document"]
+__all__ = ["ComposeDocument"]
 
 _VARIABLE = re.compile(
     r"\$(?:(?P<escaped>\$)|(?P<plain>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?:(?P<op>:?[-?+])(?P<word>[^{}]*))?\}|(?P<bad>\{))"
 )
 
 
-class Document:
+class ComposeDocument:
     """What the file says. Nothing in it is trusted: safe-loaded, bounded, and no host variable is ever read."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
         self.text = text
-        self.lines: dict[tuple[Any, ...], int] = {}
         self.data, node = load_yaml(text, name, TaskError)
-        self._note(node, ())
+        self.lines = lines_of(node)
         if not isinstance(self.data, dict):
             raise TaskError(f"{name}: expected a mapping with 'services'.")
 
     @classmethod
-    def read(cls, path: Path) -> Document:
+    def read(cls, path: Path) -> ComposeDocument:
         try:
             with path.open("rb") as file:
                 return cls(file.read(MAX_BYTES + 1).decode("utf-8"), path.name)
@@ -45,22 +44,6 @@ class Document:
         while at and at not in self.lines:
             at = at[:-1]
         return f"{self.name}:{self.lines.get(at, 1)}"
-
-    def _note(self, node: Any, at: tuple[Any, ...]) -> None:
-        if node is None:
-            return
-        self.lines.setdefault(at, node.start_mark.line + 1)
-        if node.id == "mapping":
-            for key, value in node.value:
-                if key.id == "scalar" and key.value == "<<":
-                    for merged in value.value if value.id == "sequence" else [value]:
-                        self._note(merged, at)
-                    continue
-                self.lines[(*at, key.value)] = key.start_mark.line + 1
-                self._note(value, (*at, key.value))
-        elif node.id == "sequence":
-            for index, value in enumerate(node.value):
-                self._note(value, (*at, index))
 
     def interpolated(self, variables: Mapping[str, str], *, lenient: bool = False) -> dict[str, Any]:
         """The data with variables put in. `lenient`: one that is not known yet counts as empty."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest
 from benchflow_core.errors import TaskError
-from benchflow_sandbox_docker.compose.document import Document
+from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.health import image_health
 from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
 from benchflow_sandbox_docker.compose.project import read_project, variables
@@ -36,7 +36,7 @@ async def prepare_compose(
     """Read and check the file, then build or find every image. The reference is `main`'s and carries the others."""
     assert request.compose is not None
     folder = request.compose.parent
-    document = Document.read(request.compose)
+    document = ComposeDocument.read(request.compose)
     project = read_project(document, folder, folder.parent, variables({}), lenient=True)
     requests = {service.name: image_request(service, request, document) for service in project.services}
     if request.alone:
@@ -67,7 +67,7 @@ async def prepare_compose(
     return replace(main, notices=(*notices, *project.notices), meta={**main.meta, "compose": carried})
 
 
-def image_request(service: Service, request: ImageRequest, document: Document) -> ImageRequest:
+def image_request(service: Service, request: ImageRequest, document: ComposeDocument) -> ImageRequest:
     """What to build or pull for a service; for `main` also what the task itself names, below what the file says."""
     plain = replace(request, compose=None, image=None, context=None, dockerfile=None, build_args={}, alone=False)
     if service.platform:
@@ -85,7 +85,7 @@ def image_request(service: Service, request: ImageRequest, document: Document) -
     return replace(plain, image=image)
 
 
-def refuse_unhealthy(document: Document, project: Project, configs: dict[str, dict[str, Any]]) -> None:
+def refuse_unhealthy(document: ComposeDocument, project: Project, configs: dict[str, dict[str, Any]]) -> None:
     """Waiting for the health of a service that has no health check would never end."""
     services = {service.name: service for service in project.services}
     for service in project.services:
@@ -110,10 +110,10 @@ def _kept(config: dict[str, Any]) -> dict[str, Any]:
     return {key: config.get(key) for key in ("Entrypoint", "Cmd", "Healthcheck")}
 
 
-def carried_project(meta: dict[str, Any], env: dict[str, str], **limits: Any) -> tuple[Document, Project]:
+def carried_project(meta: dict[str, Any], env: dict[str, str], **limits: Any) -> tuple[ComposeDocument, Project]:
     """The project that `prepare_compose` put into a reference, with the variables of a start."""
     folder = Path(meta["folder"])
     if not folder.is_dir():
         raise TaskError(f"the folder of {meta['name']} disappeared: {folder}.")
-    document = Document(meta["text"], meta["name"])
+    document = ComposeDocument(meta["text"], meta["name"])
     return document, read_project(document, folder, folder.parent, variables(env, **limits))

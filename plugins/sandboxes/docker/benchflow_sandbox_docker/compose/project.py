@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import TaskError
-from benchflow_sandbox_docker.compose.document import Document
+from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
 from benchflow_sandbox_docker.compose.mounts import HOST_LOGS
 from benchflow_sandbox_docker.compose.rules import DANGEROUS, IGNORED, KNOWN, TOP_KNOWN, TOP_REFUSED
@@ -34,7 +34,7 @@ def variables(env: Mapping[str, str], *, cpus: float | None = None, memory_mb: i
 
 
 def read_project(
-    document: Document, folder: Path, root: Path, known: Mapping[str, str], *, lenient: bool = False
+    document: ComposeDocument, folder: Path, root: Path, known: Mapping[str, str], *, lenient: bool = False
 ) -> Project:
     """The project, or `TaskError` with file and line. `lenient`: variables may still be unknown."""
     reader = Reader(document, folder, root)
@@ -106,7 +106,7 @@ def _unknown(reader: Reader, key: str, known: Iterable[str], at: tuple[Any, ...]
     reader.document.refuse(at, f"'{key}' is not understood.", f"Did you mean '{close[0]}'?" if close else None)
 
 
-def _ordered(document: Document, services: Mapping[str, Service]) -> tuple[Service, ...]:
+def _ordered(document: ComposeDocument, services: Mapping[str, Service]) -> tuple[Service, ...]:
     """Each after those it needs; `main` as late as it can be."""
     order: list[Service] = []
     state: dict[str, bool] = {}
@@ -136,4 +136,4 @@ def check_file(path: Path, root: Path) -> Project:
     """Read with what is known before a start: enough to refuse everything that will be refused."""
     if not path.is_file():
         raise TaskError(f"{path.name} does not exist.")
-    return read_project(Document.read(path), path.parent, root, variables({}), lenient=True)
+    return read_project(ComposeDocument.read(path), path.parent, root, variables({}), lenient=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from benchflow_sandbox_docker.compose.document import Document
+from benchflow_sandbox_docker.compose.document import ComposeDocument
 
 __all__ = ["Reader"]
 
@@ -22,7 +22,7 @@ _MAX_ENV_FILE = 1024 * 1024
 class Reader:
     """Reads values of one document whose paths are relative to `folder` and must stay inside `root`."""
 
-    def __init__(self, document: Document, folder: Path, root: Path) -> None:
+    def __init__(self, document: ComposeDocument, folder: Path, root: Path) -> None:
         self.document = document
         self.folder = folder
         self.root = root.resolve()

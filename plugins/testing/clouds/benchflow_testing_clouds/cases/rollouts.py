@@ -70,8 +70,8 @@ class CloudRollouts(CloudCase):
         cloud.reset()
         done = bench(*command)
         assert "verifier isolation fresh" in done.stderr and "reward 1" in done.stdout + done.stderr
-        # The agent's, the verifier's, and one of the image alone: the solution's script is a program that was added, and
-        # its name is compared with the image's once per image and process.
+        # The agent's, the verifier's, and one of the image alone: the solution's script is a program that was added,
+        # and its name is compared with the image's once per image and process.
         requests, boxes = cloud.requests, 3
         assert requests.pop(self.wire.chatter, 0) < 100
         wanted = Counter({name: boxes * count for name, count in self.wire.box.items()})
