@@ -16,7 +16,7 @@ and the module it names implements the kind's hook, without importing anything h
 
 Rules. A hook takes no argument and returns one spec, the same on every call. Another entry point with the same value is
 an alias. One module may serve several kinds; several plugins of one kind are several modules. Plugins import only
-`benchflow_core.hookspecs`, `.contracts`, `.errors` and `.testing`.
+`benchflow_core.hookspecs`, `.contracts` and `.errors`; their tests, `benchflow_testing_kit`.
 """
 
 from __future__ import annotations

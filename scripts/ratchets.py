@@ -3,7 +3,7 @@
     python scripts/ratchets.py            print them beside those that are kept in tests/data/ratchets.json
     python scripts/ratchets.py --write    and keep the ones that fell
 
-The kernel is `benchflow_core` without the conformance kit (`testing/`).
+The kernel is `benchflow_core`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import grimp
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "tests/data/ratchets.json"
 CORE = ROOT / "benchflow_core"
-NOT_KERNEL = ("testing",)
 NOT_SHIPPED = ("templates", "benchflow_testing_kit")
 """What `bench plugins new` writes, and the conformance kit: never counted, wherever they were."""
 FEATURE_WORDS = re.compile("skill|learner|world|manifest|branch|gepa", re.IGNORECASE)
@@ -34,7 +33,7 @@ OTHER_MEANINGS = {"command", "git", "local", "modal", "processes", "script", "sc
 
 
 def kernel_files() -> list[Path]:
-    return [p for p in sorted(CORE.rglob("*.py")) if p.relative_to(CORE).parts[0] not in NOT_KERNEL]
+    return sorted(CORE.rglob("*.py"))
 
 
 def lines_of(files: list[Path]) -> int:
@@ -65,9 +64,6 @@ def imports_inside(tree: ast.AST) -> int:
 def cycles() -> list[set[str]]:
     """Groups of kernel modules that import each other, imports in functions and for type checking included."""
     graph = grimp.build_graph("benchflow_core", cache_dir=None)
-    for module in list(graph.modules):
-        if module.startswith(tuple(f"benchflow_core.{name}" for name in NOT_KERNEL)):
-            graph.remove_module(module)
     above = {module: graph.find_upstream_modules(module) for module in graph.modules}
     found = {frozenset({m, *(other for other in above[m] if m in above[other])}) for m in graph.modules}
     return [set(group) for group in found if len(group) > 1]
@@ -118,7 +114,6 @@ TRACED = """
 import sys, threading
 from pathlib import Path
 core = sys.argv.pop(1)
-skipped = tuple(f"{core}/{name}/" for name in ("testing",))
 seen = set()
 def note(frame, event, _):
     if event == "call":
@@ -130,8 +125,7 @@ code = main(sys.argv[2:])
 sys.setprofile(None)
 threading.setprofile(None)
 def counts(c):  # a class body has no fast locals; a module and a comprehension have a name in angle brackets
-    inside = c.co_filename.startswith(f"{core}/") and not c.co_filename.startswith(skipped)
-    return inside and c.co_flags & 1 and c.co_name[0] != "<"
+    return c.co_filename.startswith(f"{core}/") and c.co_flags & 1 and c.co_name[0] != "<"
 called = sorted(f"{c.co_filename[len(core) + 1:]}:{c.co_firstlineno}:{c.co_name}" for c in seen if counts(c))
 Path(sys.argv[1]).write_text("\\n".join(called))
 sys.exit(code)

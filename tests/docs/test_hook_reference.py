@@ -71,7 +71,7 @@ def test_every_public_type_has_a_section(text):
 
 def test_fixtures_in_the_guide_are_those_of_the_kit():
     """docs/plugins/testing.md lists every fixture that a suite may be given, and no other."""
-    import benchflow_core.testing as kit
+    import benchflow_testing_kit as kit
 
     guide = (ROOT / "docs" / "plugins" / "testing.md").read_text("utf-8")
     table = guide.partition("## What a suite can be told")[2].partition("```")[0]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from benchflow_testing_kit import DriverConformance
 
 from benchflow_core.drive.scenes import DriveStep
-from benchflow_core.testing import DriverConformance
 
 
 class TestScenes(DriverConformance):

@@ -11,8 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from benchflow_core.testing.host import host_processes
+from benchflow_testing_kit.host import host_processes
 
 pytestmark = pytest.mark.timeout(240)
 

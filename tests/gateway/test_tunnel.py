@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from benchflow_testing_kit.host import eventually, open_descriptors
 from benchflow_wires import Tunnel
 from benchflow_wires.mux import FRAME, HEAD, HELLO, OPEN
 
 from benchflow_core.contracts import HostEndpoint
 from benchflow_core.errors import CapabilityMissing, InfrastructureError
-from benchflow_core.testing.host import eventually, open_descriptors
 
 PYTHON = {"python": sys.executable}
 

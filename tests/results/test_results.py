@@ -8,13 +8,13 @@ import tracemalloc
 from urllib.parse import quote_plus
 
 import pytest
+from benchflow_testing_kit.host import peak_memory
 
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 from benchflow_core.results.eventlog import EventLog
 from benchflow_core.results.files import read_jsonl, write_json
 from benchflow_core.results.redact import MARK, Redactor
 from benchflow_core.results.trajectory import Counts, trajectory
-from benchflow_core.testing.host import peak_memory
 
 
 def test_values_are_redacted_in_every_form_they_take():

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from benchflow_testing_kit.host import eventually
 
 from benchflow_core.contracts import (
     ImageRef,
@@ -31,7 +32,6 @@ from benchflow_core.contracts import (
 )
 from benchflow_core.plugins import registry
 from benchflow_core.task import load_task
-from benchflow_core.testing.host import eventually
 from benchflow_core.verify import Verdict, VerifyRequest, verify
 from benchflow_core.verify.contents import read_text
 from benchflow_core.verify.request import ReferenceRun

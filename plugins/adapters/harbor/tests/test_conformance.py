@@ -3,8 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from benchflow_core.testing import AdapterConformance
+from benchflow_testing_kit import AdapterConformance
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "tasks"
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 from benchflow_adapter_ors.plugin import benchflow_adapter, benchflow_source
-
-from benchflow_core.contracts import SourceRequest, Task
-from benchflow_core.errors import ConfigurationError, VerifierError
-from benchflow_core.testing import (
+from benchflow_testing_kit import (
     AdapterConformance,
     DriverConformance,
     SourceConformance,
     VerifierCase,
     VerifierConformance,
 )
+
+from benchflow_core.contracts import SourceRequest, Task
+from benchflow_core.errors import ConfigurationError, VerifierError
 
 
 def fetch(url: str, tmp_path: Path, ref: str | None = None) -> Any:

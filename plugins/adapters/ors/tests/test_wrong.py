@@ -18,12 +18,12 @@ from benchflow_adapter_ors.episode import Output, Refusal, opened
 from benchflow_adapter_ors.play import play
 from benchflow_adapter_ors.tasks import Place, digest, fetch_tasks, load_task
 from benchflow_adapter_ors.wire import EventParser
+from benchflow_testing_kit.episode import RecordedEpisode
 from mcp import Client
 
 from benchflow_core.contracts import SourceRequest
 from benchflow_core.errors import BenchflowError, CredentialRefused, InfrastructureError, TaskError
 from benchflow_core.rollout.serving import served
-from benchflow_core.testing.episode import RecordedEpisode
 
 SPEC = {"word": "echo"}
 GOOD = {"blocks": [{"type": "text", "text": "Well."}], "metadata": None, "reward": 0.5, "finished": False}

@@ -8,10 +8,10 @@ import pytest
 from benchflow_adapter_skill_evals.evals import read_evals, to_json
 from benchflow_adapter_skill_evals.plugin import SCHEME, benchflow_source
 from benchflow_adapter_skill_evals.transcript import read_transcript
+from benchflow_testing_kit import AdapterConformance, SourceConformance
 
 from benchflow_core.contracts import SourceRequest
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.testing import AdapterConformance, SourceConformance
 
 EVALS = {"cases": [{"id": "one", "question": "What is it?", "ground_truth": "42"}]}
 

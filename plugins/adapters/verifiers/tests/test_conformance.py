@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from benchflow_adapter_verifiers.plugin import FILE, benchflow_source
 from benchflow_adapter_verifiers.task import load_task
+from benchflow_testing_kit import AdapterConformance
 
 from benchflow_core.contracts import SourceRequest
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.testing import AdapterConformance
 
 SPEC = {"id": "sums", "package": None, "local": True, "digest": "0", "generation": "0.4", "allow_env": []}
 TASK = {"data": {"prompt": "1+1?"}, "instruction": "1+1?", "timeout": {"agent": 60}, "resources": {"memory": 1}}

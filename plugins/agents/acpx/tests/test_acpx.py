@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from benchflow_agent_acpx.plugin import benchflow_agent
+from benchflow_testing_kit import AgentConformance
+from benchflow_testing_kit.resolve import resolve
 
 from benchflow_core.contracts import AgentContext, AgentSpec, Companion, Launch
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.testing import AgentConformance
-from benchflow_core.testing.resolve import resolve
 
 pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("agent-acpx")]
 CONTEXT = AgentContext(workdir="/work", home="/home/agent", user="agent", prefix=None)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from benchflow_agent_harvey_lab.plugin import PREFIX, benchflow_agent
 from benchflow_layers import PYTHON, PYTHON_LAYER
+from benchflow_testing_kit import AgentConformance, xfail
+from benchflow_testing_kit.host import eventually
+from benchflow_testing_kit.launching import agent_context, open_agent
 
 from benchflow_core.contracts import AgentSpec, Layer, ModelEndpoint, Sandbox
 from benchflow_core.errors import AgentError
-from benchflow_core.testing import AgentConformance, xfail
-from benchflow_core.testing.host import eventually
-from benchflow_core.testing.launching import agent_context, open_agent
 
 pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("agent-harvey")]
 STAND_IN = Path(__file__).parent / "stand_in"

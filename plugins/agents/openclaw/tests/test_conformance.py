@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_testing_kit import AgentConformance
 
 from benchflow_core.contracts import ModelEndpoint
-from benchflow_core.testing import AgentConformance
 
 pytestmark = [
     pytest.mark.agents,

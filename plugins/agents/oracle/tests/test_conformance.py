@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from benchflow_core.testing import AgentConformance
+from benchflow_testing_kit import AgentConformance
 
 
 class TestOracle(AgentConformance):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from benchflow_agent_oracle import nop, oracle
+from benchflow_testing_kit.resolve import resolve
 
 from benchflow_core.contracts import (
     AgentContext,
@@ -25,7 +26,6 @@ from benchflow_core.contracts import (
     Task,
 )
 from benchflow_core.errors import AgentTimeout, TaskError
-from benchflow_core.testing.resolve import resolve
 
 Make = Callable[..., SessionContext]
 

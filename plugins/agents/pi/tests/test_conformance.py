@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
-from benchflow_core.testing import AgentConformance
+from benchflow_testing_kit import AgentConformance
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900), pytest.mark.xdist_group("agent-pi")]
 

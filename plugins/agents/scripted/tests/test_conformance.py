@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-
-from benchflow_core.testing import AgentConformance
+from benchflow_testing_kit import AgentConformance
 
 
 class TestScripted(AgentConformance):

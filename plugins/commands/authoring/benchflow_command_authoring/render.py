@@ -45,7 +45,7 @@ def variables(kind: str, name: str, author: str, core_version: str) -> dict[str,
         "module": dist.replace("-", "_"),
         "class_name": "".join(part.capitalize() for part in name.split("-")),
         "author": author,
-        "test_requires": ["benchflow-core[testing]", *NEEDED_BY_TESTS.get(kind, ())],
+        "test_requires": ["benchflow-testing-kit", *NEEDED_BY_TESTS.get(kind, ())],
         "requires": [f"{name}{core_range(core_version)}" for name in ("benchflow-core", *NEEDED.get(kind, ()))],
         "about": (TEMPLATES / kind / "about.md").read_text(encoding="utf-8").strip(),
     }

@@ -6,8 +6,7 @@ import json
 import subprocess
 
 import pytest
-
-from benchflow_core.testing import CommandConformance
+from benchflow_testing_kit import CommandConformance
 
 from .conftest import BENCH, TALK, make_rollout
 

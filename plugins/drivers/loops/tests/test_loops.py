@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from benchflow_driver_loops.feedback import feedback
+from benchflow_testing_kit import DriverConformance
 
 from benchflow_core.contracts import SoftVerdict
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.testing import DriverConformance
 
 TASK = Path(__file__).parents[4] / "examples" / "tasks" / "hello-file"
 GREET = 'echo "Hello, $(cat /app/name.txt)!" > /app/hello.txt'

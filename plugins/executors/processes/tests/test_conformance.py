@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from benchflow_core.testing import ExecutorConformance
+from benchflow_testing_kit import ExecutorConformance
 
 
 class TestProcesses(ExecutorConformance):

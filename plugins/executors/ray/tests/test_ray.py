@@ -8,11 +8,11 @@ import os
 from pathlib import Path
 
 import pytest
+from benchflow_testing_kit import ExecutorConformance
+from benchflow_testing_kit.host import eventually, host_processes
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation import Evaluation, EvaluationConfig
-from benchflow_core.testing import ExecutorConformance
-from benchflow_core.testing.host import eventually, host_processes
 
 TASK = Path(__file__).parents[4] / "examples" / "tasks" / "hello-file"
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 from benchflow_exporter_tool_calls.calls import calls
+from benchflow_testing_kit import ExporterConformance
 
 from benchflow_core.contracts import ExporterSpec, JobResults, RolloutRecord
-from benchflow_core.testing import ExporterConformance
 
 EVENTS = [
     {"kind": "turn_started", "at": 0.0, "turn": 1, "data": {"prompt": "do it"}},

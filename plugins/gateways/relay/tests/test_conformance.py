@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from benchflow_core.testing import GatewayConformance
+from benchflow_testing_kit import GatewayConformance
 
 
 class TestRelay(GatewayConformance):

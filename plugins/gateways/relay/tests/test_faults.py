@@ -10,8 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from benchflow_testing import Step
-
-from benchflow_core.testing.host import eventually
+from benchflow_testing_kit.host import eventually
 
 WIRES = ("chat", "responses", "messages", "gemini")
 

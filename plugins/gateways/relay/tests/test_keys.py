@@ -9,10 +9,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from benchflow_testing_kit.host import eventually
 
 from benchflow_core.contracts import KeyRequest, RolloutKey
 from benchflow_core.errors import ConfigurationError, InfrastructureError
-from benchflow_core.testing.host import eventually
 
 WIRES = ("chat", "responses", "messages", "gemini")
 

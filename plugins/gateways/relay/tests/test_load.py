@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from benchflow_core.testing.host import eventually, open_descriptors
+from benchflow_testing_kit.host import eventually, open_descriptors
 
 
 async def test_two_hundred_streams_at_once_do_not_mix(bench: Any) -> None:

@@ -9,11 +9,11 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
+from benchflow_testing_kit.suite import same
 
 from benchflow_boxkit.inside import link
 from benchflow_boxkit.link import Link
 from benchflow_core.errors import SandboxLost, TransportError
-from benchflow_core.testing.suite import same
 
 
 class Pipe:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from benchflow_testing_kit.sandbox.limits import LimitTests
 
 from benchflow_boxkit import package
 from benchflow_boxkit.channel import Channel
@@ -26,7 +27,6 @@ from benchflow_core.contracts import (
     StartRequest,
 )
 from benchflow_core.errors import CapabilityMissing
-from benchflow_core.testing.sandbox.limits import LimitTests
 
 local = pytest.importorskip("benchflow_sandbox_local.plugin", reason="the embedded sandbox is not installed")
 pytestmark = pytest.mark.skipif(

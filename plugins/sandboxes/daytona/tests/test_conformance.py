@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchflow_testing_clouds.backing import NO_MOUNTS, may_mount
-
-from benchflow_core.testing import SandboxConformance, xfail
+from benchflow_testing_kit import SandboxConformance, xfail
 
 
 class TestDaytona(SandboxConformance):

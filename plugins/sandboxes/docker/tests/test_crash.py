@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from benchflow_testing_kit.host import eventually, within
 
 from benchflow_core.contracts import ImageRequest, Lease, SandboxProvider, StartRequest
-from benchflow_core.testing.host import eventually, within
 
 pytestmark = pytest.mark.docker
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from benchflow_core.testing.sandbox import SandboxConformance
-from benchflow_core.testing.sandbox.net import reachable_outside
+from benchflow_testing_kit.sandbox import SandboxConformance
+from benchflow_testing_kit.sandbox.net import reachable_outside
 
 
 class TestLocal(SandboxConformance):

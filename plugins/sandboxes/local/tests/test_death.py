@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_testing_kit.host import eventually, host_processes
 
 from benchflow_core.contracts import ImageRequest, StartRequest
-from benchflow_core.testing.host import eventually, host_processes
 from benchflow_sandbox_local import leases
 
 OWNER = """

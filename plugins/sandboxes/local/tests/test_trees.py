@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_testing_kit.host import eventually
 
 from benchflow_core.contracts import Resources
-from benchflow_core.testing.host import eventually
 
 CLEAN_DAEMON = """
 import os, time

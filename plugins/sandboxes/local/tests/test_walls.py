@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_testing_kit.host import host_processes
 
 from benchflow_core.contracts import ImageRequest, Sandbox, StartRequest
-from benchflow_core.testing.host import host_processes
 
 REFUSED = {
     "core_pattern": "echo '|/tmp/x' >/proc/sys/kernel/core_pattern",

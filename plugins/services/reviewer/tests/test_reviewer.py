@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from benchflow_service_reviewer.review import workspace_text
 from benchflow_service_reviewer.server import serve
+from benchflow_testing_kit.kinds import ServiceConformance
 from mcp import Client
 
 from benchflow_core.contracts import HostServiceContext
 from benchflow_core.errors import ConfigurationError, ProviderError
 from benchflow_core.rollout import Rollout, RolloutConfig
-from benchflow_core.testing.kinds import ServiceConformance
 
 
 class TestConformance(ServiceConformance):

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from benchflow_source_git.fetch import fetch_snapshot
 from benchflow_source_git.plugin import matches
+from benchflow_testing_kit import SourceConformance
 
 from benchflow_core.contracts import SourceRequest
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.testing import SourceConformance
 
 
 def git(*args: str, cwd: Path, data: bytes | None = None) -> str:

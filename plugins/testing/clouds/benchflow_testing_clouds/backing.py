@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from benchflow_testing_kit.resolve import resolve
+
 from benchflow_core.contracts import (
     Capability,
     ExecResult,
@@ -29,7 +31,6 @@ from benchflow_core.contracts import (
 )
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.hookspecs import GROUPS
-from benchflow_core.testing.resolve import resolve
 from benchflow_testing_clouds.terminal import TERMINAL
 
 __all__ = ["NO_MOUNTS", "BackedBox", "Backing", "BuildFailed", "has_users", "may_mount"]

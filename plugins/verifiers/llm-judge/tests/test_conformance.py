@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_testing_kit import VerifierCase, VerifierConformance
 from benchflow_verifier_llm_judge.texts import Unreadable, read_text
 
 from benchflow_core.errors import VerifierError
-from benchflow_core.testing import VerifierCase, VerifierConformance
 
 PARAMS = {"model": "openai/judge", "rubric_path": "tests/rubric.json", "input_dir": "out"}
 MEMO = "mkdir out && echo The rent is 12. >out/memo.md"

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from benchflow_core.testing import VerifierConformance
+from benchflow_testing_kit import VerifierConformance
 
 
 class TestScript(VerifierConformance):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchflow_core.testing import AdapterConformance
+from benchflow_testing_kit import AdapterConformance
 
 SAMPLE = {
     "name": "hello",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from benchflow_core.contracts import Sandbox
-from benchflow_core.testing import AgentConformance
+from benchflow_testing_kit import AgentConformance
 
 
 class TestAgent(AgentConformance):

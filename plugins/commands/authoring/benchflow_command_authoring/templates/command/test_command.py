@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchflow_core.contracts import CommandSpec
-from benchflow_core.testing import CommandConformance
+from benchflow_testing_kit import CommandConformance
 from click.testing import CliRunner
 
 

@@ -1,7 +1,7 @@
 """The conformance suite, and the number of tries."""
 
 import pytest
-from benchflow_core.testing import DriverConformance, RecordedEpisode
+from benchflow_testing_kit import DriverConformance, RecordedEpisode
 
 from {{module}}.loop import drive_loop
 

@@ -1,7 +1,7 @@
 """The conformance suite."""
 
 import pytest
-from benchflow_core.testing import EnvironmentConformance
+from benchflow_testing_kit import EnvironmentConformance
 
 
 class TestEnvironment(EnvironmentConformance):

@@ -3,7 +3,7 @@
 import pytest
 from benchflow_core.contracts import ExecutorContext, ExecutorSpec, PlanItem
 from benchflow_core.errors import WorkerLost
-from benchflow_core.testing import ExecutorConformance
+from benchflow_testing_kit import ExecutorConformance
 
 
 class TestExecutor(ExecutorConformance):

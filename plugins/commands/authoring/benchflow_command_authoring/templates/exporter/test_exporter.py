@@ -4,7 +4,7 @@ import json
 
 import pytest
 from benchflow_core.contracts import ExporterSpec, RolloutRecord
-from benchflow_core.testing import ExporterConformance
+from benchflow_testing_kit import ExporterConformance
 
 
 class TestExporter(ExporterConformance):

@@ -1,7 +1,7 @@
 """The conformance suite, against the kit's own model provider."""
 
 import pytest
-from benchflow_core.testing import GatewayConformance
+from benchflow_testing_kit import GatewayConformance
 
 
 class TestGateway(GatewayConformance):

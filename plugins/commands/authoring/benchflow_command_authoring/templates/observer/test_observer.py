@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from benchflow_core.contracts import JobStarted, ObserverSpec
-from benchflow_core.testing import ObserverConformance
+from benchflow_testing_kit import ObserverConformance
 
 
 class TestObserver(ObserverConformance):

@@ -1,7 +1,7 @@
 """The conformance suite. Remove an `xfail` when your sandbox can do what it names."""
 
 import pytest
-from benchflow_core.testing import SandboxConformance, xfail
+from benchflow_testing_kit import SandboxConformance, xfail
 
 NO_WALL = "a folder is not a wall"
 NO_LAYERS = "a folder has no paths of its own to install layers at"

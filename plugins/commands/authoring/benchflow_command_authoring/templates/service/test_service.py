@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from benchflow_core.testing import ServiceConformance
+from benchflow_testing_kit import ServiceConformance
 
 import {{module}}.store
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from benchflow_core.testing import SourceConformance
+from benchflow_testing_kit import SourceConformance
 
 
 class TestSource(SourceConformance):

@@ -2,7 +2,7 @@
 
 import pytest
 from benchflow_core.errors import VerifierError
-from benchflow_core.testing import VerifierCase, VerifierConformance
+from benchflow_testing_kit import VerifierCase, VerifierConformance
 
 PARAMS = {"path": "out.txt", "expected": "hello"}
 
