@@ -46,7 +46,8 @@ def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     wheels = folder / "wheels"
     libraries = ("libraries/acp", "libraries/boxkit", "libraries/wires")
-    needed = (*libraries, "sandboxes/local", "adapters/harbor", "agents/oracle", "verifiers/script")
+    authors = ("commands/authoring", "testing/kit")
+    needed = (*libraries, *authors, "sandboxes/local", "adapters/harbor", "agents/oracle", "verifiers/script")
     for source in (ROOT, *(ROOT / "plugins" / path for path in needed)):
         uv("build", "--wheel", "--no-sources", "--out-dir", wheels, source, cwd=folder)
     for kind in GROUPS:
@@ -79,11 +80,12 @@ def test_wheels_hold_what_they_should(site):
         assert not any(name.startswith("tests") for name in names)
 
 
-def test_core_wheel_carries_the_templates(site):
-    (wheel,) = (site / "wheels").glob("benchflow_core-*.whl")
+def test_the_wheel_carries_the_templates(site):
+    (wheel,) = (site / "wheels").glob("benchflow_command_authoring-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    templates = ROOT / "benchflow_core" / "scaffold" / "templates"
-    wanted = {str(p.relative_to(ROOT)) for p in templates.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    package = ROOT / "plugins" / "commands" / "authoring"
+    templates = package / "benchflow_command_authoring" / "templates"
+    wanted = {str(p.relative_to(package)) for p in templates.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
     assert wanted <= names, wanted - names
 
 
