@@ -1,6 +1,6 @@
 # make demo   set up .venv with the core and the default plugins, then run the main job
 # make dev    every other package of the workspace and the development tools
-# make test   make dev, then all tests, five at a time     make test-whole   also what another cloud's suite has shown already
+# make test   the tests of every commit     make test-merge   what a merge needs besides     make test-all   every test there is
 # make lint   ruff and mypy     make docs   build the site     make generated   refresh generated docs     make perf   benchmarks
 
 PYTHON ?= python3
@@ -19,11 +19,11 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # What is installed in place has no byte code of its own, and where Python may write none every start would compile anew.
 COMPILE := $(BIN)/python -m compileall -q -x /templates/ benchflow_core bundle/benchflow $(wildcard plugins/*/*/benchflow_*)
 
-# Most tests wait for boxes and programs: more workers than cores. What shares an engine, a proxy or a browser stays with one worker. The end-to-end suite runs once, with every plugin
-# under another name (tests/e2e/test_renamed.py). What PYTEST_ARGS says again, it says last.
-PYTEST := $(BIN)/python -m pytest -n 5 --dist loadgroup
+# Most tests wait for boxes and programs: more workers than cores. What shares an engine, a proxy or a browser stays with one worker, and what takes longest starts first
+# (tests/durations.json; xdist would begin with what has most tests). What PYTEST_ARGS says again, it says last.
+PYTEST := $(BIN)/python -m pytest -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo dev test test-whole lint docs generated perf constraints clean
+.PHONY: demo dev test test-merge test-commit-and-merge test-all test-whole lint docs generated perf constraints clean
 
 demo: $(VENV)/.default
 	@$(COMPILE)
@@ -50,11 +50,21 @@ $(VENV)/.dev: $(VENV)/.default
 dev: $(VENV)/.dev
 	@$(COMPILE)
 
+# Three tiers, by mark. LiteLLM's tests need an environment of their own, so they are the merge's.
 test: dev
-	$(PYTEST) -m "not renamed_too and not whole" $(PYTEST_ARGS)
+	$(PYTEST) -m "not merge and not litellm and not nightly" $(PYTEST_ARGS)
 
-test-whole: dev
-	$(PYTEST) -m "not renamed_too" $(PYTEST_ARGS)
+test-merge: dev
+	$(PYTEST) -m "(merge or litellm) and not nightly" $(PYTEST_ARGS)
+
+# Both at once for CI: what the renamed suite runs (tests/e2e/test_renamed.py) is not run under its own names as well.
+test-commit-and-merge: dev
+	$(PYTEST) -m "not renamed_too and not nightly" $(PYTEST_ARGS)
+
+test-all: dev
+	$(PYTEST) -m "" $(PYTEST_ARGS)
+
+test-whole: test-all
 
 lint: dev
 	$(BIN)/ruff check .

@@ -124,7 +124,7 @@ def _run(renamed: Path, names: list[str]) -> dict[str, Outcome]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.merge
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.xdist_group(group)) for name, group in HALVES.items()]

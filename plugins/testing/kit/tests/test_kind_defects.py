@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE))
 from kit_defects.kinds import ALL  # noqa: E402
 
 # One worker makes the runs that all tests of this module read.
-pytestmark = [pytest.mark.xdist_group("kit"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.merge, pytest.mark.xdist_group("kit-kinds"), pytest.mark.timeout(1200)]
 
 KINDS = tuple(kind for kind in GROUPS if kind != "sandbox")
 RIGHT = (*(f"{kind}_right" for kind in KINDS), "verifier_runs_scripts")

@@ -6,7 +6,7 @@ import pytest
 from benchflow_testing_kit import PluginConformance
 
 # One worker makes the runs that all tests of this module read.
-pytestmark = [pytest.mark.xdist_group("kit"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.merge, pytest.mark.xdist_group("kit-plugins"), pytest.mark.timeout(1200)]
 
 GOOD = """
 from benchflow_core.contracts import Check, CommandSpec

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kit_defects import DEFECTS
 
 # One worker makes the runs that all tests of this module read.
-pytestmark = [pytest.mark.xdist_group("kit"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.merge, pytest.mark.xdist_group("kit-sandbox"), pytest.mark.timeout(1200)]
 
 SOAK = os.environ.get("BENCHFLOW_SOAK") == "1"
 TABLE = [(defect.name, test) for defect in DEFECTS.values() for test in defect.breaks]

@@ -6,7 +6,7 @@ import pytest
 from benchflow_testing_kit import AdapterConformance, PluginConformance, SandboxConformance, xfail
 
 # One worker makes the runs that all tests of this module read.
-pytestmark = [pytest.mark.xdist_group("kit"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.xdist_group("kit-rules"), pytest.mark.timeout(1200)]
 
 
 def subclass(base, **members):
