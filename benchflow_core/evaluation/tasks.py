@@ -14,8 +14,7 @@ from benchflow_core.evaluation.items import filter_names, select_tasks
 from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import cache_dir
 from benchflow_core.task import task_digest
-from benchflow_core.task.registry import resolve_dataset
-from benchflow_core.task.sources import fetch_source
+from benchflow_core.task.sources import fetch_source, refuse_unserved
 
 __all__ = ["ChosenTasks", "Source", "TaskChoice", "choose_tasks", "fetch_again", "find_again"]
 
@@ -71,19 +70,31 @@ def choose_tasks(
     """Find or fetch the tasks. Blocking: a source may clone."""
     _refuse_unclear(choice)
     cache = cache_dir(env)
-    if choice.dataset:
-        return _of_dataset(choice, include, exclude, cache)
+    if choice.tasks_dir is not None:
+        found = select_tasks(choice.tasks_dir, include, exclude)
+        return ChosenTasks(tuple(found), str(choice.tasks_dir), folder=choice.tasks_dir)
+    where, fetched = _fetch(choice, cache)
+    if fetched.root.is_file():
+        raise ConfigurationError(f"{where} is a file, not a task or a folder of tasks.")
+    if fetched.tasks:
+        paths = filter_names(fetched.tasks, include, exclude, where)
+    else:
+        paths = select_tasks(fetched.root, include, exclude, where)
+    folder = None if fetched.tasks else fetched.root
+    return ChosenTasks(tuple(paths), where, fetched.provenance, fetched.stamp, fetched.notices, folder)
+
+
+def _fetch(choice: TaskChoice, cache: Path) -> tuple[str, Fetched]:
+    """What the user calls it, and what a source has of it."""
     if choice.source:
         source = choice.source
         fetched = fetch_source(source.repo, path=source.path, ref=source.ref, cache=cache)
-        where = f"{source.repo}{f'/{source.path}' if source.path else ''}"
-        if fetched.root.is_file():
-            raise ConfigurationError(f"{where} is a file, not a task or a folder of tasks.")
-        paths = select_tasks(fetched.root, include, exclude, where)
-        return ChosenTasks(tuple(paths), where, fetched.provenance, None, _warnings(fetched), fetched.root)
-    folder = choice.tasks_dir
-    assert folder is not None
-    return ChosenTasks(tuple(select_tasks(folder, include, exclude)), str(folder), folder=folder)
+        return f"{source.repo}{f'/{source.path}' if source.path else ''}", fetched
+    assert choice.dataset is not None
+    uri = f"dataset:{choice.dataset}"
+    refuse_unserved(uri, f"the dataset {choice.dataset}", "benchflow-source-git")
+    options = {"registry": choice.registry or "", "ignore_bench_version": "yes" if choice.ignore_bench_version else ""}
+    return choice.dataset, fetch_source(uri, cache=cache, options={k: v for k, v in options.items() if v})
 
 
 def fetch_again(source: Mapping[str, Any] | None, env: Mapping[str, str]) -> Path | None:
@@ -98,20 +109,6 @@ def find_again(name: str, digest: str, source: Mapping[str, Any] | None, env: Ma
     root = fetch_again(source, env)
     places = [root, *root.rglob(name)] if root else []
     return next((place for place in places if place.is_dir() and task_digest(place) == digest), None)
-
-
-def _of_dataset(choice: TaskChoice, include: Sequence[str], exclude: Sequence[str], cache: Path) -> ChosenTasks:
-    assert choice.dataset is not None
-
-    def fetch(uri: str, path: str | None, ref: str | None) -> Fetched:
-        return fetch_source(uri, path=path, ref=ref, cache=cache)
-
-    found = resolve_dataset(choice.dataset, choice.registry, fetch, ignore_bench_version=choice.ignore_bench_version)
-    stamp = {"name": found.dataset.name, "version": found.dataset.version}
-    if found.warnings:
-        stamp["warning"] = found.warnings[0]
-    paths = filter_names(found.paths, include, exclude, choice.dataset)
-    return ChosenTasks(tuple(paths), choice.dataset, found.provenance, stamp, found.warnings)
 
 
 def _refuse_unclear(choice: TaskChoice) -> None:
@@ -133,13 +130,3 @@ def _refuse_unclear(choice: TaskChoice) -> None:
         raise UsageError(f"{' and '.join(given)} both say which tasks to run.", remedy="Give one of them.")
     if choice.registry and not choice.dataset:
         raise UsageError("--registry says nothing without --dataset.")
-
-
-def _warnings(fetched: Fetched) -> tuple[str, ...]:
-    """What a source left out, so that a task that lacks it is not a riddle."""
-    said = []
-    if count := fetched.provenance.get("lfs_pointers"):
-        said.append(f"{count} files of {fetched.provenance['uri']} are Git LFS pointers, and were left as such.")
-    if left := fetched.provenance.get("submodules"):
-        said.append(f"submodules of {fetched.provenance['uri']} were not fetched: {', '.join(left)}.")
-    return tuple(said)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchflow_core.contracts.sources import Fetched, SourceRequest
 from benchflow_core.errors import ConfigurationError, PluginFailed
 from benchflow_core.plugins import Loaded, registry
 from benchflow_core.plugins.guard import failed, wrong_type
+from benchflow_core.task.digest import task_digest
 
 __all__ = ["fetch_source", "refuse_unserved"]
 
 
-def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, cache: Path) -> Fetched:
-    """An immutable local copy of what a source has there. Blocking. Raises `ConfigurationError` when nobody has it."""
+def fetch_source(
+    uri: str,
+    *,
+    path: str | None = None,
+    ref: str | None = None,
+    cache: Path,
+    options: Mapping[str, str] | None = None,
+) -> Fetched:
+    """Return an immutable local copy of what a source has there. Blocking.
+
+    Raises `ConfigurationError` when no source serves it, and when a task is not what the source pins.
+    """
     source = _source_of(uri)
-    request = SourceRequest(uri=uri, path=path, ref=ref, cache_dir=cache / "sources" / source.name)
+
+    def fetch(uri: str, path: str | None, ref: str | None) -> Fetched:
+        return fetch_source(uri, path=path, ref=ref, cache=cache)
+
+    folder = cache / "sources" / source.name
+    request = SourceRequest(uri, path, ref, cache_dir=folder, options=options or {}, fetch=fetch)
     try:
         fetched: Fetched = source.spec.fetch(request)
     except OSError as error:
@@ -24,7 +41,24 @@ def fetch_source(uri: str, *, path: str | None = None, ref: str | None = None, c
         raise wrong_type(source.who, "fetch", fetched, Fetched)
     if not fetched.root.exists():
         raise failed(source.who, "fetch", FileNotFoundError(f"{fetched.root} is not there"))
+    _refuse_changed(uri, fetched)
     return fetched
+
+
+def _refuse_changed(uri: str, fetched: Fetched) -> None:
+    wrong = []
+    for path, pinned in zip(fetched.tasks, fetched.digests, strict=False):
+        found = task_digest(path) if path.is_dir() else "nothing there"
+        if found != pinned:
+            wrong.append(f"{path.name} (pinned {pinned[:19]}…, found {found[:19]})")
+    if wrong:
+        more = " …" if len(wrong) > 5 else ""
+        raise ConfigurationError(
+            f"{uri}: the content of {len(wrong)} of {len(fetched.tasks)} tasks is not what the registry pins: "
+            f"{'; '.join(wrong[:5])}{more}.",
+            remedy="Nothing was run. Tell the dataset's maintainers.",
+            details={"tasks": wrong},
+        )
 
 
 def refuse_unserved(uri: str, what: str, package: str = "") -> None:

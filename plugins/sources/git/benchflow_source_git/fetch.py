@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,15 @@ def fetch_snapshot(request: SourceRequest) -> Fetched:
         "path": path or None,
         **about,
     }
-    return Fetched(root, provenance)
+    return Fetched(root, provenance, notices=tuple(_notices(address.url, about)))
+
+
+def _notices(url: str, about: Mapping[str, Any]) -> Iterator[str]:
+    """Say what was left out, so that a task that lacks it is not a riddle."""
+    if count := about.get("lfs_pointers"):
+        yield f"{count} files of {url} are Git LFS pointers, and were left as such."
+    if left := about.get("submodules"):
+        yield f"submodules of {url} were not fetched: {', '.join(left)}."
 
 
 @contextmanager

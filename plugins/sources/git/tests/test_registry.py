@@ -9,12 +9,12 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from benchflow_source_git.registry import fetch_dataset
 
 from benchflow_core import __version__
-from benchflow_core.contracts import Fetched
+from benchflow_core.contracts import Fetched, SourceRequest
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.task import task_digest
-from benchflow_core.task.registry import resolve_dataset
 
 COMMIT = "a" * 40
 
@@ -49,22 +49,29 @@ def entry(repository):
     return {"name": "set", "version": "1.1", "tasks": [task("sets/a/one"), task("sets/a/two")]}
 
 
+def dataset(spec, registry, fetch, **options):
+    options = {"registry": str(registry), **options}
+    return fetch_dataset(SourceRequest(f"dataset:{spec}", options=options, fetch=fetch))
+
+
 @pytest.fixture
 def resolve(fetch, tmp_path):
-    def run(entries, spec="set@1.1", **more):
+    def run(entries, spec="set@1.1", **options):
         path = tmp_path / "registry.json"
         path.write_text(json.dumps(entries))
-        return resolve_dataset(spec, str(path), fetch, **{"ignore_bench_version": False, **more})
+        return dataset(spec, path, fetch, **options)
 
     return run
 
 
 def test_the_pinned_tasks_and_no_others(resolve, entry, fetch, repository):
     found = resolve([entry])
-    assert [p.name for p in found.paths] == ["one", "two"]
+    assert [p.name for p in found.tasks] == ["one", "two"]
     assert fetch.asked == [("url", "sets/a", COMMIT)]
-    assert found.provenance["resolved_sha"] == COMMIT and found.warnings == ()
-    assert resolve({"datasets": [entry]}).paths == found.paths
+    assert found.provenance["resolved_sha"] == COMMIT and found.notices == ()
+    assert found.stamp == {"name": "set", "version": "1.1"}
+    assert found.digests == tuple(task["digest"] for task in entry["tasks"])
+    assert resolve({"datasets": [entry]}).tasks == found.tasks
 
 
 def test_tasks_of_several_places_and_commits(resolve, entry, fetch, repository):
@@ -72,21 +79,12 @@ def test_tasks_of_several_places_and_commits(resolve, entry, fetch, repository):
     last = {**other, "git_commit_id": "b" * 40, "name": "again"}
     found = resolve([{**entry, "tasks": [*entry["tasks"], other, last]}])
     assert fetch.asked == [("url", "sets", COMMIT), ("url", "sets/b", "b" * 40)]
-    assert [p.relative_to(repository).as_posix() for p in found.paths] == [
+    assert [p.relative_to(repository).as_posix() for p in found.tasks] == [
         "sets/a/one",
         "sets/a/two",
         "sets/b/three",
         "sets/b/three",
     ]
-
-
-def test_content_that_is_not_the_pinned_one(resolve, entry, repository):
-    (repository / "sets/a/two/instruction.md").write_text("Do something else.\n")
-    with pytest.raises(ConfigurationError, match=r"content of 1 of 2 tasks is not what the registry pins: two \("):
-        resolve([entry])
-    gone = {**entry["tasks"][0], "path": "sets/a/gone"}
-    with pytest.raises(ConfigurationError, match=r"gone .*nothing there"):
-        resolve([{**entry, "tasks": [gone]}])
 
 
 @pytest.mark.parametrize("spec", ["set", "set@", "@1.1", "set@latest"])
@@ -111,12 +109,12 @@ def test_the_version_gate(resolve, entry, wanted, fits):
     assert __version__.startswith("0.8.")
     entry = {**entry, "bench_version": wanted}
     if fits:
-        assert resolve([entry]).warnings == ()
+        assert resolve([entry]).notices == ()
         return
     with pytest.raises(ConfigurationError, match="was validated with") as refused:
         resolve([entry])
     assert "--ignore-bench-version" in refused.value.remedy
-    [warning] = resolve([entry], ignore_bench_version=True).warnings
+    [warning] = resolve([entry], ignore_bench_version="yes").notices
     assert "may not be comparable" in warning
 
 
@@ -145,24 +143,22 @@ def test_registries_that_are_none(resolve, entry, fetch, tmp_path):
         resolve([{**entry, "bench_version": "wrong"}])
     (tmp_path / "registry.json").write_text("[")
     with pytest.raises(ConfigurationError, match="is not JSON"):
-        resolve_dataset("set@1.1", str(tmp_path / "registry.json"), fetch, ignore_bench_version=False)
+        dataset("set@1.1", tmp_path / "registry.json", fetch)
     with pytest.raises(ConfigurationError, match="does not exist"):
-        resolve_dataset("set@1.1", str(tmp_path / "nowhere.json"), fetch, ignore_bench_version=False)
+        dataset("set@1.1", tmp_path / "nowhere.json", fetch)
 
 
 def test_a_registry_over_http_and_in_a_repository(entry, fetch, repository, tmp_path):
     (repository / "registry.json").write_text(json.dumps([entry]))
-    found = resolve_dataset("set@1.1", "some/repository", fetch_file(fetch, repository), ignore_bench_version=False)
-    assert len(found.paths) == 2
+    found = dataset("set@1.1", "some/repository", fetch_file(fetch, repository))
+    assert len(found.tasks) == 2
     handler = partial(SimpleHTTPRequestHandler, directory=str(repository))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        assert (
-            resolve_dataset("set@1.1", f"{url}/registry.json", fetch, ignore_bench_version=False).paths == found.paths
-        )
+        assert dataset("set@1.1", f"{url}/registry.json", fetch).tasks == found.tasks
         with pytest.raises(ConfigurationError, match="cannot be fetched"):
-            resolve_dataset("set@1.1", f"{url}/none.json", fetch, ignore_bench_version=False)
+            dataset("set@1.1", f"{url}/none.json", fetch)
         server.shutdown()
 
 

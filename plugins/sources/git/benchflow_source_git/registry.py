@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.metadata import version as version_of
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from benchflow_core import __version__
-from benchflow_core.contracts.sources import Fetched
+from benchflow_core.contracts import Fetched, SourceRequest
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.quick import dataclass
-from benchflow_core.task.digest import task_digest
 
-__all__ = ["DEFAULT_REGISTRY", "Dataset", "DatasetTask", "Fetch", "ResolvedDataset", "resolve_dataset"]
+__all__ = ["DEFAULT_REGISTRY", "Dataset", "DatasetTask", "fetch_dataset"]
 
 DEFAULT_REGISTRY = "benchflow-ai/skillsbench"
 """A repository with `registry.json` at its root."""
@@ -50,27 +49,25 @@ class Dataset:
     tasks: tuple[DatasetTask, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedDataset:
-    """Fetched and verified: every digest is the registry's."""
-
-    dataset: Dataset
-    paths: tuple[Path, ...]
-    provenance: Mapping[str, Any]
-    warnings: tuple[str, ...]
-
-
-def resolve_dataset(spec: str, where: str | None, fetch: Fetch, *, ignore_bench_version: bool) -> ResolvedDataset:
-    """The tasks of `name@version`. Fails before anything runs when one is not what the registry says."""
-    name, version = _split(spec)
-    dataset = _find(_read(where or DEFAULT_REGISTRY, fetch), name, version, where or DEFAULT_REGISTRY)
-    warning = _check_bench_version(dataset, ignore=ignore_bench_version)
+def fetch_dataset(request: SourceRequest) -> Fetched:
+    """Fetch the tasks of `dataset:name@version`, each at its commit, with the digests that the registry pins."""
+    assert request.fetch is not None, "the core gives it"
+    name, version = _split(request.uri.removeprefix("dataset:"))
+    where = request.options.get("registry") or DEFAULT_REGISTRY
+    dataset = _find(_read(where, request.fetch), name, version, where)
+    notices = tuple(_check_bench_version(dataset, ignore=bool(request.options.get("ignore_bench_version"))))
     folders = _common_folders(dataset)
-    roots = {key: fetch(key[0], path, key[1]) for key, path in folders.items()}
-    paths = tuple(_place(task, roots, folders) for task in dataset.tasks)
-    _verify(dataset, paths)
-    first = next(iter(roots.values()))
-    return ResolvedDataset(dataset, paths, first.provenance, (warning,) if warning else ())
+    fetch = request.fetch
+    found = {key: fetch(key[0], path, key[1]) for key, path in folders.items()}
+    first = next(iter(found.values()))
+    return Fetched(
+        first.root,
+        first.provenance,
+        tasks=tuple(_place(task, found, folders) for task in dataset.tasks),
+        digests=tuple(task.digest for task in dataset.tasks),
+        stamp={"name": name, "version": version, **({"warning": notices[0]} if notices else {})},
+        notices=notices,
+    )
 
 
 def _split(spec: str) -> tuple[str, str]:
@@ -175,27 +172,27 @@ def _task(value: Any, where: str) -> DatasetTask:
 # --- checking -----------------------------------------------------------------------------------------------
 
 
-def _check_bench_version(dataset: Dataset, *, ignore: bool) -> str | None:
-    """The range of versions that the dataset was validated with is a gate; ignoring it leaves a warning."""
+def _check_bench_version(dataset: Dataset, *, ignore: bool) -> Iterator[str]:
+    """Refuse a core outside of the versions that the dataset was validated with; ignoring that leaves a warning."""
     if dataset.bench_version is None:
-        return None
+        return
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import Version
 
-    spec, ours = f"{dataset.name}@{dataset.version}", Version(__version__).base_version
+    spec, ours = f"{dataset.name}@{dataset.version}", Version(version_of("benchflow-core")).base_version
     try:
         fits = SpecifierSet(dataset.bench_version).contains(ours, prereleases=True)
     except InvalidSpecifier:
         raise ConfigurationError(f"{spec}: '{dataset.bench_version}' is not a range of versions.") from None
     if fits:
-        return None
+        return
     said = f"{spec} was validated with benchflow {dataset.bench_version}, and this is {ours}"
     if not ignore:
         raise ConfigurationError(
             f"{said}: results may not be comparable with published ones.",
             remedy=f'pip install "benchflow{dataset.bench_version}", or add --ignore-bench-version to try it anyway.',
         )
-    return f"{said}; --ignore-bench-version was given, so results may not be comparable with published ones."
+    yield f"{said}; --ignore-bench-version was given, so results may not be comparable with published ones."
 
 
 def _common_folders(dataset: Dataset) -> dict[tuple[str, str], str | None]:
@@ -213,18 +210,3 @@ def _place(
 ) -> Path:
     key = (task.git_url, task.commit)
     return roots[key].root / PurePosixPath(task.path).relative_to(folders[key] or ".")
-
-
-def _verify(dataset: Dataset, paths: Sequence[Path]) -> None:
-    wrong = []
-    for task, path in zip(dataset.tasks, paths, strict=True):
-        found = task_digest(path) if path.is_dir() else "nothing there"
-        if found != task.digest:
-            wrong.append(f"{task.name} (registry {task.digest[:19]}…, found {found[:19]})")
-    if wrong:
-        raise ConfigurationError(
-            f"{dataset.name}@{dataset.version}: the content of {len(wrong)} of {len(paths)} tasks is not what the "
-            f"registry pins: {'; '.join(wrong[:5])}{' …' if len(wrong) > 5 else ''}.",
-            remedy="Nothing was run. Tell the dataset's maintainers.",
-            details={"tasks": wrong},
-        )
