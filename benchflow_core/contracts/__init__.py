@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.panels import *
     from benchflow_core.contracts.results import *
     from benchflow_core.contracts.sandboxes import *
+    from benchflow_core.contracts.scenes import *
     from benchflow_core.contracts.sessions import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
@@ -47,6 +48,7 @@ _HOME = {
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
     "sessions": "ClientFiles ElicitCallback PermissionCallback SessionOptions",
     "sources": "Fetched SourceRequest SourceSpec",
+    "scenes": "DriveStep Role Scene Turn",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
     "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
     "workers": "WORKER WorkerProcess",

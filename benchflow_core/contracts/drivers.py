@@ -126,6 +126,8 @@ class DriverSpec:
     `params["steps"]` are the turns of the config (`role`, `prompt`), as `drive` gets them."""
     needs: frozenset[str] = frozenset()
     """Capabilities the sandbox must declare."""
+    writable: tuple[str, ...] = ()
+    """Folders of the working directory that a role with `read_only` may write to all the same."""
     finish: Callable[[Episode, Mapping[str, Any]], Awaitable[None]] | None = None
     """Called with the same episode after `drive`, also where the agent failed or used up its time, within the time of
     the task's verifier. The box is as the agent left it, and what was served is still there. Not called for a rollout

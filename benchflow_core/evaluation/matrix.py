@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, Literal
 
-from benchflow_core.drive.scenes import Scene
+from benchflow_core.contracts.scenes import Scene
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core import __version__
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.dotenv import user_env
-from benchflow_core.drive.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.job import Evaluation, Listener

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.configfile import ConfigFile
 from benchflow_core.dotenv import user_env
-from benchflow_core.drive.words import driver_word
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
 from benchflow_core.evaluation.matrix import Matrix
@@ -20,6 +19,7 @@ from benchflow_core.evaluation.tasks import ChosenTasks, Source, TaskChoice, cho
 from benchflow_core.plugins import registry
 from benchflow_core.quick import dataclass
 from benchflow_core.results.layout import refuse_outside
+from benchflow_core.rollout.driver_word import driver_word
 from benchflow_core.world.choice import StateChoice, read_state
 
 if TYPE_CHECKING:

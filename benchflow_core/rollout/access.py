@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.sandboxes import AccessView
-from benchflow_core.drive.outbox import outbox_folder
-from benchflow_core.drive.scenes import Role, Scene
+from benchflow_core.contracts.scenes import Role, Scene
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.rollout.skills import role_home
 
@@ -66,7 +65,8 @@ def role_view(rollout: Rollout, role: Role) -> AccessView | None:
         hidden += tuple(role_home(rollout, other) for other in rollout.plan.skills.by_role if other != role.name)
     if not role.read_only:
         return AccessView(hidden=hidden) if hidden else None
-    own = (outbox_folder(rollout.workdir), rollout.agent_home, "/tmp", "/var/tmp", "/dev/shm", "/logs/agent")
+    shared = (f"{rollout.workdir.rstrip('/')}/{name}" for name in rollout.plan.driver.spec.writable)
+    own = (*shared, rollout.agent_home, "/tmp", "/var/tmp", "/dev/shm", "/logs/agent")
     return AccessView(read_only=("/",), hidden=hidden, writable=own)
 
 

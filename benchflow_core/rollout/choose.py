@@ -83,12 +83,16 @@ def choose_sandbox(plugins: Registry) -> tuple[Loaded, list[str]]:
 
 
 def default_driver(plugins: Registry) -> Loaded:
+    """Return the driver of a rollout that names none."""
     defaults = [d for d in plugins.all("driver") if d.spec.default]
-    if len(defaults) != 1:
-        names = ", ".join(d.name for d in defaults) or "none"
+    if len(defaults) > 1:
         raise ConfigurationError(
-            f"one default driver is expected, found: {names}.", remedy="Run: bench plugins list --kind driver"
+            f"one default driver is expected, found: {', '.join(d.name for d in defaults)}.",
+            remedy="Run: bench plugins list --kind driver",
         )
+    if not defaults:
+        remedy = plugins.kept_out("driver") or f"Install one: {install_command('benchflow-driver-scenes')}"
+        raise ConfigurationError("no driver is installed that plays a rollout which names none.", remedy=remedy)
     return defaults[0]
 
 

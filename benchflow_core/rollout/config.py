@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchflow_core.contracts.agents import PermissionPolicy
-from benchflow_core.drive.scenes import Scene
+from benchflow_core.contracts.scenes import Scene
 from benchflow_core.drive.users import BaseUser
 from benchflow_core.errors import UsageError
 from benchflow_core.rollout.learned import Learned

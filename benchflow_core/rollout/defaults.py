@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchflow_core.drive.scenes import Role
+from benchflow_core.contracts.scenes import Role
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 

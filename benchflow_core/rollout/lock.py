@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
-from benchflow_core.drive.scenes import Role
+from benchflow_core.contracts.scenes import Role
 from benchflow_core.results.clock import now
 from benchflow_core.results.redact import secret_names
 

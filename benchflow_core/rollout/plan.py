@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRequest
+from benchflow_core.contracts.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
 from benchflow_core.contracts.tasks import Task, VerifierSettings
-from benchflow_core.drive.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
 from benchflow_core.drive.users import BaseUser, refuse_user
-from benchflow_core.drive.words import driver_params, driver_word
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.quick import dataclass
@@ -29,6 +28,7 @@ from benchflow_core.rollout.choose import (
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.defaults import default_agent, with_models
+from benchflow_core.rollout.driver_word import driver_params, driver_word
 from benchflow_core.rollout.login import native_option
 from benchflow_core.rollout.models import gateway_use
 from benchflow_core.rollout.refuse import (

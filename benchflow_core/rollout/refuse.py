@@ -16,7 +16,7 @@ from benchflow_core.task import requested_host_vars, required_capabilities
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.agents import AgentOption
-    from benchflow_core.drive.scenes import Role
+    from benchflow_core.contracts.scenes import Role
     from benchflow_core.drive.users import BaseUser
     from benchflow_core.gateway import GatewayUse
     from benchflow_core.rollout.config import RolloutConfig

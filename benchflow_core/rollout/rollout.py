@@ -13,8 +13,8 @@ from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, Change, ImageRef, Sandbox, SandboxProvider, Snapshot
+from benchflow_core.contracts.scenes import Role
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
-from benchflow_core.drive.scenes import Role
 from benchflow_core.drive.users import Patience
 from benchflow_core.errors import (
     BenchflowError,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.agents import AgentContext, Launch, Session, SessionContext, SessionEvent
 from benchflow_core.contracts.sandboxes import AccessView, Process, Sandbox
+from benchflow_core.contracts.scenes import Role
 from benchflow_core.contracts.sessions import ClientFiles, PermissionCallback, SessionOptions
-from benchflow_core.drive.scenes import Role
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, ConnectionLost, TransportError
 from benchflow_core.plugins import Loaded
 from benchflow_core.plugins.dotted import resolve

@@ -10,8 +10,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from benchflow_core.contracts.scenes import Scene, Turn
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.drive.scenes import Scene, Turn
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.quick import dataclass
 from benchflow_core.rollout import learning

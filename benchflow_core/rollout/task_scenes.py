@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.drive.scenes import Role, Scene, Turn
 from benchflow_core.drive.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.rollout.config import RolloutConfig

@@ -12,7 +12,7 @@ _HOME = {
     "benchflow.runtime": "Agent Environment Runtime RuntimeConfig RuntimeResult run",
     "benchflow.sdk": "SDK",
     "benchflow.task_runtime": "BashToolResult TaskRuntime TaskRuntimeConfig TaskRuntimeResult",
-    "benchflow_core.drive.scenes": "Role Scene Turn compile_scenes_to_steps",
+    "benchflow_core.contracts.scenes": "Role Scene Turn compile_scenes_to_steps",
     "benchflow_core.drive.users": "BaseUser FunctionUser PassthroughUser RoundResult",
     "benchflow_core.drive.model_user": "ModelUser",
     "benchflow_core.rollout": "Host Rollout RolloutConfig RolloutResult",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.errors import AgentProtocolError
 from benchflow_core.rollout import Rollout, RolloutConfig, RolloutResult
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.rollout import Rollout, RolloutConfig
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tasks" / "hello-file"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import registry
 from benchflow_core.rollout import Rollout, RolloutConfig

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from benchflow_core.contracts.scenes import Scene
 from benchflow_core.drive.model_user import ModelUser
-from benchflow_core.drive.scenes import Scene
 from benchflow_core.drive.users import BaseUser, FunctionUser, PassthroughUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.rollout import Rollout, RolloutConfig

@@ -95,7 +95,7 @@ async def test_a_wrong_agent_in_one_arm_stops_the_job_and_a_broken_task_does_not
 
 
 async def test_what_would_do_nothing_is_refused(tmp_path):
-    from benchflow_core.drive.scenes import Scene
+    from benchflow_core.contracts.scenes import Scene
 
     task = [EXAMPLES / "hello-file"]
     wrong = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.evaluation.compare import compare, load_sides
 from benchflow_core.results.schemas import Config
 from benchflow_core.rollout.config import RolloutConfig, RolloutSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchflow_core.drive.scenes import Role, Scene, Turn
+from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
 from benchflow_core.evaluation.matrix import Choice, Matrix

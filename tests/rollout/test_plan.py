@@ -70,7 +70,7 @@ def test_unknown_names(task):
 
 
 def test_roles_and_turns_must_fit(task):
-    from benchflow_core.drive.scenes import Role, Scene, Turn
+    from benchflow_core.contracts.scenes import Role, Scene, Turn
 
     with pytest.raises(ConfigurationError, match="which the scene does not have"):
         plan(task, agent=None, scenes=[Scene("s", [Role("a", "oracle")], [Turn("b")])])

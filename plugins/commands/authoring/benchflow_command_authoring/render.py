@@ -24,6 +24,7 @@ NEEDED_BY_TESTS: Final = {
     "executor": (
         "benchflow-adapter-harbor",
         "benchflow-agent-oracle",
+        "benchflow-driver-scenes",
         "benchflow-sandbox-local",
         "benchflow-verifier-script",
     ),

@@ -47,7 +47,8 @@ def site(tmp_path_factory) -> Path:
     wheels = folder / "wheels"
     libraries = ("libraries/acp", "libraries/boxkit", "libraries/wires")
     authors = ("commands/authoring", "testing/kit")
-    needed = (*libraries, *authors, "sandboxes/local", "adapters/harbor", "agents/oracle", "verifiers/script")
+    running = ("sandboxes/local", "adapters/harbor", "agents/oracle", "drivers/scenes", "verifiers/script")
+    needed = (*libraries, *authors, *running)
     for source in (ROOT, *(ROOT / "plugins" / path for path in needed)):
         uv("build", "--wheel", "--no-sources", "--out-dir", wheels, source, cwd=folder)
     for kind in GROUPS:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
-    from benchflow_driver_loops.rounds import opening
+    from benchflow_driver_scenes.rounds import opening
 
     await episode.prompt(*opening(episode, params))
 
 
 def refuse(params: Mapping[str, Any]) -> None:
-    from benchflow_driver_loops.rounds import refuse_turns
+    from benchflow_driver_scenes.rounds import refuse_turns
 
     refuse_turns(params)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from benchflow_driver_loops.feedback import feedback
+from benchflow_driver_scenes.feedback import feedback
 from benchflow_testing_kit import DriverConformance
 
 from benchflow_core.contracts import SoftVerdict

@@ -16,7 +16,7 @@ _REVIEW = "Review your solution against the task. Run what can be run, look for 
 
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     """`k` reviews. The reward of each round is recorded and never told."""
-    from benchflow_driver_loops.rounds import Rounds, opening
+    from benchflow_driver_scenes.rounds import Rounds, opening
 
     rounds, (role, first) = Rounds("self-review", params), opening(episode, params)
     for number in range(int(params["k"]) + 1):
@@ -26,7 +26,7 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
 
 
 def refuse(params: Mapping[str, Any]) -> None:
-    from benchflow_driver_loops.rounds import refuse_below
+    from benchflow_driver_scenes.rounds import refuse_below
 
     refuse_below(0, "k")(params)
 

@@ -18,7 +18,7 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     One whose agent fails counts as it stands, and takes nothing from the others.
     """
     from benchflow_core.errors import AgentError
-    from benchflow_driver_loops.rounds import Rounds, opening, passed
+    from benchflow_driver_scenes.rounds import Rounds, opening, passed
 
     rounds, (role, prompt), box = Rounds("best-of-n", params), opening(episode, params), episode.sandbox
     start = await box.snapshot("best-of-n-start")
@@ -50,7 +50,7 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
 
 
 def refuse(params: Mapping[str, Any]) -> None:
-    from benchflow_driver_loops.rounds import refuse_below
+    from benchflow_driver_scenes.rounds import refuse_below
 
     refuse_below(1, "n")(params)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchflow_testing_kit import DriverConformance
 
-from benchflow_core.drive.scenes import DriveStep
+from benchflow_core.contracts import DriveStep
 
 
 class TestScenes(DriverConformance):

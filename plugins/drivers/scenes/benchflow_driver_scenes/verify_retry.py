@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
     """At most `k` retries. The tests run where the agent cannot see them."""
-    from benchflow_driver_loops.feedback import feedback
-    from benchflow_driver_loops.rounds import Rounds, opening, passed
+    from benchflow_driver_scenes.feedback import feedback
+    from benchflow_driver_scenes.rounds import Rounds, opening, passed
 
     rounds, (role, prompt) = Rounds("verify-retry", params), opening(episode, params)
     for _ in range(int(params["k"]) + 1):
@@ -30,8 +30,8 @@ async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
 
 
 def refuse(params: Mapping[str, Any]) -> None:
-    from benchflow_driver_loops.feedback import check_level
-    from benchflow_driver_loops.rounds import refuse_below
+    from benchflow_driver_scenes.feedback import check_level
+    from benchflow_driver_scenes.rounds import refuse_below
 
     check_level(params["feedback"])
     refuse_below(0, "k")(params)

@@ -1,4 +1,4 @@
-"""Scenes are authoring sugar: roles take turns. They are lowered to a flat list of steps before anything runs."""
+"""Scenes: which roles take turns, in which order. A driver plays them as a flat list of turns."""
 
 from __future__ import annotations
 

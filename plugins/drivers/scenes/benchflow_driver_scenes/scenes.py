@@ -1,21 +1,23 @@
-"""The default driver: plays the compiled scenes in order."""
+"""`scenes`: the driver of a rollout that names none. Roles take turns, scene by scene."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.contracts.drivers import DriverSpec
+from benchflow_core.contracts import DriverSpec
 from benchflow_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from benchflow_core.contracts.drivers import Episode
-    from benchflow_core.drive.outbox import Outbox
-    from benchflow_core.drive.scenes import DriveStep
+    from benchflow_core.contracts import DriveStep, Episode
+    from benchflow_driver_scenes.outbox import Outbox
+
+OUTBOX: Final = ".outbox"
+"""The folder in the working directory where roles write messages to each other."""
 
 
-async def play_scenes(episode: Episode, params: Mapping[str, Any]) -> None:
-    """`params["steps"]` are the compiled turns. Between scenes every agent process is killed."""
+async def drive(episode: Episode, params: Mapping[str, Any]) -> None:
+    """Play the turns of the config in order. Between scenes every agent process is killed."""
     for steps in _scenes(params["steps"]):
         await _play(episode, steps)
         if steps[-1].ends_scene:
@@ -28,31 +30,31 @@ async def _play(episode: Episode, steps: Sequence[DriveStep]) -> None:
         for step in steps:
             await episode.prompt(step.role, step.prompt, scene=step.scene)
         return
-    from benchflow_core.drive.outbox import Outbox
+    from benchflow_driver_scenes.outbox import Outbox
 
-    outbox = Outbox(episode, roles, apart=steps[0].concurrent)
+    outbox = Outbox(episode, OUTBOX, roles, one_each=steps[0].concurrent)
     await outbox.open()
     if steps[0].concurrent:
-        await _together(episode, steps, outbox)
+        await _play_concurrently(episode, steps, outbox)
     else:
-        await _in_turn(episode, steps, outbox)
+        await _play_in_turn(episode, steps, outbox)
     await outbox.close()
 
 
-async def _in_turn(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:
+async def _play_in_turn(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:
     for number, step in enumerate(steps, 1):
         await episode.prompt(step.role, outbox.deliver(step.role, step.prompt), scene=step.scene)
-        said = await outbox.collect(step.role)
-        if step.stop_when and any(step.stop_when in message.content for message in said):
+        sent = await outbox.collect(step.role)
+        if step.stop_when and any(step.stop_when in message.content for message in sent):
             left = len(steps) - number
             episode.note("scene_stopped", {"scene": step.scene, "by": step.role, "turns_left": left})
             return
 
 
-async def _together(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:
-    """Each role at its own pace. A message is there for a turn that starts after it was collected.
+async def _play_concurrently(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox) -> None:
+    """Let each role go at its own pace. A message is there for a turn that starts after it was collected.
 
-    Where one agent fails, the others finish what they are at.
+    If one agent fails, the others finish what they are at.
     """
     import asyncio
 
@@ -65,11 +67,11 @@ async def _together(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox
         for number, step in enumerate(own):
             text = outbox.deliver(role, step.prompt)
             if number == 0:
-                text = f"{episode.task.instruction if text is None else text}\n\n{outbox.where(role)}"
+                text = f"{episode.task.instruction if text is None else text}\n\n{outbox.instructions(role)}"
             await episode.prompt(role, text, scene=step.scene)
             await outbox.collect(role)
 
-    async def try_to(role: str) -> None:
+    async def try_to_play(role: str) -> None:
         try:
             await play(role)
         except AgentError as error:
@@ -78,9 +80,9 @@ async def _together(episode: Episode, steps: Sequence[DriveStep], outbox: Outbox
     try:
         async with asyncio.TaskGroup() as group:
             for role in dict.fromkeys(step.role for step in steps):
-                group.create_task(try_to(role))
-    except ExceptionGroup as group_error:
-        raise group_error.exceptions[0] from None  # what it is, not that there were several
+                group.create_task(try_to_play(role))
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None
     if failures:
         raise failures[0]
 
@@ -98,4 +100,4 @@ def _scenes(steps: Sequence[DriveStep]) -> Iterator[list[DriveStep]]:
 
 @hookimpl
 def benchflow_driver() -> DriverSpec:
-    return DriverSpec(summary="play the scenes of the config in order", drive=play_scenes, default=True)
+    return DriverSpec(summary="play the scenes of the config in order", drive=drive, writable=(OUTBOX,), default=True)

@@ -1,1 +1,0 @@
-"""Loop strategies as drivers."""

@@ -1,0 +1,1 @@
+"""Drivers: scenes of several roles, and loop strategies."""
