@@ -19,7 +19,6 @@ from benchflow_adapter_ors.play import play
 from benchflow_adapter_ors.tasks import Place, digest, fetch_tasks, load_task
 from benchflow_adapter_ors.wire import EventParser
 from benchflow_testing_kit.episode import RecordedEpisode
-from mcp import Client
 
 from benchflow_core.contracts import SourceRequest
 from benchflow_core.errors import BenchflowError, CredentialRefused, InfrastructureError, TaskError
@@ -110,6 +109,8 @@ async def played(odd: Odd, tmp_path: Path, calls: int = 1) -> RecordedEpisode:
     (folder / "ors.json").write_text(json.dumps({**data, "server": {"base": odd.base, "deployment": None}}))
 
     async def agent(episode: RecordedEpisode, prompt: str) -> None:
+        from mcp import Client
+
         (app,) = episode.apps.values()
         async with served(app, print) as endpoint, Client(f"http://127.0.0.1:{endpoint.port}/mcp") as client:
             for _ in range(calls):

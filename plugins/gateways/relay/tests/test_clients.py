@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 from benchflow_testing import Step
 
-openai = pytest.importorskip("openai")
-anthropic = pytest.importorskip("anthropic")
-genai = pytest.importorskip("google.genai")
-
 SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 
 
@@ -27,6 +23,7 @@ async def recorded(bench: Any, key: Any) -> list[tuple[Any, ...]]:
 
 
 async def test_openai(bench: Any) -> None:
+    openai = pytest.importorskip("openai")
     chat, responses = await bench.key("chat"), await bench.key("responses")
     tools = [{"type": "function", "function": {"name": "bash", "parameters": SHELL}}]
     said: dict[str, Any] = {"model": "local-model", "messages": [{"role": "user", "content": "[[fake:act]]"}]}
@@ -58,6 +55,7 @@ async def test_openai(bench: Any) -> None:
 
 
 async def test_anthropic(bench: Any) -> None:
+    anthropic = pytest.importorskip("anthropic")
     key = await bench.key("messages")
     said: dict[str, Any] = {
         "model": "local-model",
@@ -79,6 +77,7 @@ async def test_anthropic(bench: Any) -> None:
 
 
 async def test_google_genai(bench: Any) -> None:
+    genai = pytest.importorskip("google.genai")
     from google.genai import errors, types
 
     key = await bench.key("gemini")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import schema
 from benchflow_acp import AcpSession, open_session
 from benchflow_agent_scripted.plugin import benchflow_agent
 
@@ -176,6 +175,8 @@ async def test_terminals(boxed: Boxed) -> None:
     assert found[8] == {"exitCode": None, "signal": "SIGKILL"}
     assert found[10] == "Resource not found: terminal-2"
     assert "must be text" in found[11] and found[12].startswith("Resource not found")
+    from acp import schema  # takes half a second of every worker that collects this file
+
     for model, data in (
         (schema.CreateTerminalResponse, found[0]),
         (schema.WaitForTerminalExitResponse, found[1]),

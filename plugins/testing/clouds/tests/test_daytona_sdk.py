@@ -11,25 +11,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-pytest.importorskip("daytona")
-
-from daytona import (
-    AsyncDaytona,
-    CreateSandboxFromImageParams,
-    CreateSandboxFromSnapshotParams,
-    CreateSnapshotParams,
-    DaytonaError,
-    DaytonaNotFoundError,
-    DaytonaRateLimitError,
-    Image,
-    ListSandboxesQuery,
-    Resources,
-    SessionExecuteRequest,
-)
-
 from benchflow_testing_clouds.control import Remote
 from benchflow_testing_clouds.process import running
 
+sdk = pytest.importorskip("daytona")  # it imports what it is asked for, when it is asked
 IMAGE = "debian:bookworm-slim"
 
 
@@ -57,14 +42,14 @@ def storage_without_tls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def daytona(cloud: Remote) -> AsyncIterator[AsyncDaytona]:
-    async with AsyncDaytona() as found:
+async def daytona(cloud: Remote) -> AsyncIterator[sdk.AsyncDaytona]:
+    async with sdk.AsyncDaytona() as found:
         yield found
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def sandbox(daytona: AsyncDaytona):
-    found = await daytona.create(CreateSandboxFromImageParams(image=IMAGE, labels={"who": "sdk"}), timeout=0)
+async def sandbox(daytona: sdk.AsyncDaytona):
+    found = await daytona.create(sdk.CreateSandboxFromImageParams(image=IMAGE, labels={"who": "sdk"}), timeout=0)
     yield found
     await found.delete()
 
@@ -89,16 +74,16 @@ async def test_files_go_in_and_out(sandbox, tmp_path: Path) -> None:
     assert await sandbox.fs.download_file(f"/work/{odd}") == b"x"
     assert [entry.name for entry in await sandbox.fs.list_files("/work")] == ["a b", odd]
     await sandbox.fs.delete_file("/work/a b")
-    with pytest.raises(DaytonaError):
+    with pytest.raises(sdk.DaytonaError):
         await sandbox.fs.download_file("/work/a b")
 
 
 async def test_a_session_streams_both_ways(sandbox) -> None:
     await sandbox.process.create_session("talk")
     for line in ("cd /tmp; export WHO=me", 'test "$PWD$WHO" = /tmpme'):
-        done = await sandbox.process.execute_session_command("talk", SessionExecuteRequest(command=line))
+        done = await sandbox.process.execute_session_command("talk", sdk.SessionExecuteRequest(command=line))
         assert done.exit_code == 0, "a session is one shell"
-    asked = SessionExecuteRequest(command="while read line; do echo got $line; echo err >&2; done", run_async=True)
+    asked = sdk.SessionExecuteRequest(command="while read line; do echo got $line; echo err >&2; done", run_async=True)
     command = await sandbox.process.execute_session_command("talk", asked)
     out, err, seen = [], [], asyncio.Event()
 
@@ -143,59 +128,61 @@ async def test_a_terminal_is_one_and_survives_its_connection(sandbox) -> None:
 
 
 async def test_an_image_is_built_from_a_dockerfile_with_its_context(
-    daytona: AsyncDaytona, tmp_path: Path, storage_without_tls: None
+    daytona: sdk.AsyncDaytona, tmp_path: Path, storage_without_tls: None
 ) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "file").write_text("from the context")
     (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY data /data\nRUN echo built >/built\n")
-    image = Image.from_dockerfile(tmp_path / "Dockerfile")
-    await daytona.snapshot.create(CreateSnapshotParams(name="mine", image=image, resources=Resources(cpu=2, memory=2)))
-    sandbox = await daytona.create(CreateSandboxFromSnapshotParams(snapshot="mine"), timeout=0)
+    image = sdk.Image.from_dockerfile(tmp_path / "Dockerfile")
+    await daytona.snapshot.create(
+        sdk.CreateSnapshotParams(name="mine", image=image, resources=sdk.Resources(cpu=2, memory=2))
+    )
+    sandbox = await daytona.create(sdk.CreateSandboxFromSnapshotParams(snapshot="mine"), timeout=0)
     try:
         assert (sandbox.cpu, sandbox.memory) == (2, 2)
         assert (await sandbox.process.exec("cat /data/file /built")).result == "from the contextbuilt\n"
     finally:
         await sandbox.delete()
     await daytona.snapshot.delete("mine")
-    with pytest.raises(DaytonaNotFoundError):
+    with pytest.raises(sdk.DaytonaNotFoundError):
         await daytona.snapshot.get("mine")
 
 
-async def test_a_failed_build_says_why(daytona: AsyncDaytona) -> None:
-    image = Image.base(IMAGE).run_commands("echo the-reason >&2; exit 9")
+async def test_a_failed_build_says_why(daytona: sdk.AsyncDaytona) -> None:
+    image = sdk.Image.base(IMAGE).run_commands("echo the-reason >&2; exit 9")
     said: list[str] = []
-    with pytest.raises(DaytonaError):
-        await daytona.snapshot.create(CreateSnapshotParams(name="bad", image=image), on_logs=said.append)
+    with pytest.raises(sdk.DaytonaError):
+        await daytona.snapshot.create(sdk.CreateSnapshotParams(name="bad", image=image), on_logs=said.append)
     assert "the-reason" in "".join(said)
     await daytona.snapshot.delete("bad")
 
 
-async def test_sandboxes_are_listed_by_label(daytona: AsyncDaytona, sandbox) -> None:
-    found = [entry.id async for entry in daytona.list(ListSandboxesQuery(labels={"who": "sdk"}, limit=1))]
+async def test_sandboxes_are_listed_by_label(daytona: sdk.AsyncDaytona, sandbox) -> None:
+    found = [entry.id async for entry in daytona.list(sdk.ListSandboxesQuery(labels={"who": "sdk"}, limit=1))]
     assert found == [sandbox.id]
-    assert [entry async for entry in daytona.list(ListSandboxesQuery(labels={"who": "nobody"}))] == []
+    assert [entry async for entry in daytona.list(sdk.ListSandboxesQuery(labels={"who": "nobody"}))] == []
 
 
-async def test_a_slow_start_is_told_by_an_event(daytona: AsyncDaytona, cloud: Remote) -> None:
+async def test_a_slow_start_is_told_by_an_event(daytona: sdk.AsyncDaytona, cloud: Remote) -> None:
     cloud.fault("POST /sandbox", delay=0.5)
-    found = await daytona.create(CreateSandboxFromImageParams(image=IMAGE), timeout=0)
+    found = await daytona.create(sdk.CreateSandboxFromImageParams(image=IMAGE), timeout=0)
     assert (await found.process.exec("echo up")).result == "up\n"
     await found.delete()
 
 
-async def test_refusals_are_typed(daytona: AsyncDaytona, cloud: Remote) -> None:
+async def test_refusals_are_typed(daytona: sdk.AsyncDaytona, cloud: Remote) -> None:
     cloud.fault("GET /sandbox", status=429, retry_after=7)
-    with pytest.raises(DaytonaRateLimitError) as caught:
+    with pytest.raises(sdk.DaytonaRateLimitError) as caught:
         await daytona.get("anything")
     assert caught.value.headers.get("Retry-After") == "7"
-    with pytest.raises(DaytonaNotFoundError):
+    with pytest.raises(sdk.DaytonaNotFoundError):
         await daytona.get("no-such-sandbox")
 
 
 async def test_a_half_written_download_is_noticed(sandbox, cloud: Remote) -> None:
     await sandbox.fs.upload_file(b"x" * 500_000, "/big")
     cloud.fault("POST /files/bulk-download", after_bytes=100_000)
-    with pytest.raises(DaytonaError):
+    with pytest.raises(sdk.DaytonaError):
         await sandbox.fs.download_file("/big")
     assert len(await sandbox.fs.download_file("/big")) == 500_000
 

@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 from benchflow_testing import LocalModel, Step
 
-openai = pytest.importorskip("openai")
-anthropic = pytest.importorskip("anthropic")
-genai = pytest.importorskip("google.genai")
-
 SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 PROMPT = "[[fake:think]]"
 
@@ -23,6 +19,7 @@ def scripted(local_model: LocalModel) -> None:
 
 
 def openai_client(model: LocalModel) -> Any:
+    openai = pytest.importorskip("openai")
     return openai.AsyncOpenAI(base_url=f"{model.base_url}/v1", api_key="k", max_retries=0)
 
 
@@ -73,6 +70,7 @@ async def test_openai_freeform_tool(local_model: LocalModel) -> None:
 
 
 async def test_anthropic_messages(local_model: LocalModel) -> None:
+    anthropic = pytest.importorskip("anthropic")
     sent: dict[str, Any] = {
         "model": "m",
         "max_tokens": 100,
@@ -96,6 +94,7 @@ async def _final(client: Any, sent: dict[str, Any]) -> Any:
 
 
 async def test_google_genai(local_model: LocalModel) -> None:
+    genai = pytest.importorskip("google.genai")
     from google.genai import types
 
     client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=local_model.base_url))
@@ -120,6 +119,9 @@ async def test_google_genai(local_model: LocalModel) -> None:
 
 
 async def test_errors_become_the_clients_own(local_model: LocalModel) -> None:
+    openai = pytest.importorskip("openai")
+    anthropic = pytest.importorskip("anthropic")
+    genai = pytest.importorskip("google.genai")
     local_model.fault(status=401, error="no", times=3, aux=True)
     said: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
     async with openai_client(local_model) as client:
