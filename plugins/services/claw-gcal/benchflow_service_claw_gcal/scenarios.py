@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchflow_claw_kit import ApiError, Store
 from benchflow_claw_kit.shape import listed, only, when_ms
+from benchflow_claw_kit.worlds import read_world, scenarios
 
-from benchflow_service_claw_gcal import worlds
 from benchflow_service_claw_gcal.access import create_calendar, create_user, find_calendar, grant, next_version
 from benchflow_service_claw_gcal.book import Event, save, share
 from benchflow_service_claw_gcal.recurrence import check_recurrence
@@ -19,6 +20,8 @@ from benchflow_service_claw_gcal.times import from_ms, iso, moment, zone
 
 __all__ = ["SCENARIOS", "load"]
 
+_WORLDS = Path(__file__).with_name("worlds")
+_WORDS = read_world(_WORLDS / "words.json")
 _USER = ("email", "name", "timeZone", "settings")
 _CALENDAR = ("id", "owner", "summary", "description", "location", "timeZone", "share", "colorId")
 _EVENT = (
@@ -140,19 +143,61 @@ def _end(given: Mapping[str, Any], start: dict[str, Any], now_ms: int, zone_name
     }
 
 
-def empty(store: Store, seed: int) -> None:
+def empty(random: Random) -> dict[str, Any]:
     """One user with an empty calendar."""
-    load(store, {})
+    return {}
 
 
-def office(store: Store, seed: int) -> None:
+def office(random: Random) -> dict[str, Any]:
     """A product lead's weeks: recurring meetings, invitations open and answered, travel, a team calendar."""
-    load(store, worlds.office(Random(seed)))
+    made: list[dict[str, Any]] = []
+    for day in range(20):
+        for _ in range(random.randint(0, 2)):
+            summary, place, minutes = random.choice(_WORDS["appointments"])
+            guests = random.sample(_WORDS["guests"], random.randint(0, 2)) if summary != "Dentist" else []
+            answers = [
+                {"email": who, "responseStatus": random.choice(("accepted", "needsAction", "declined"))}
+                for who in guests
+            ]
+            hour = random.choice((10, 11, 13, 15, 16))
+            made.append(
+                {
+                    "summary": summary,
+                    "location": place,
+                    "start": _at(day, hour, random.choice((0, 30))),
+                    "duration": minutes,
+                    "attendees": answers,
+                    "visibility": "private" if summary == "Dentist" else "default",
+                }
+            )
+    world: dict[str, Any] = read_world(_WORLDS / "office.json")
+    return {**world, "events": [*world["events"][:-1], *made, world["events"][-1]]}
 
 
-def clinic(store: Store, seed: int) -> None:
+def clinic(random: Random) -> dict[str, Any]:
     """A small practice: three doctors, rooms, appointments, holidays, overlapping bookings."""
-    load(store, worlds.clinic(Random(seed)))
+    made: list[dict[str, Any]] = []
+    for day in (0, 1, 2, 3, 4, 7, 8, 9, 10, 11):
+        for doctor in _WORDS["doctors"]:
+            for slot in random.sample(range(16), 6):
+                patient, kind = random.choice(_WORDS["patients"]), random.choice(_WORDS["visits"])
+                case = {"patient": patient.lower(), "case": str(random.randint(1000, 9999))}
+                made.append(
+                    {
+                        "calendar": doctor,
+                        "summary": f"{kind}: {patient}",
+                        "start": _at(day, 8 + slot // 2, 30 * (slot % 2)),
+                        "duration": 30,
+                        "extendedProperties": {"private": case},
+                    }
+                )
+    world: dict[str, Any] = read_world(_WORLDS / "clinic.json")
+    return {**world, "events": [*made, *world["events"]]}
 
 
-SCENARIOS = {"empty": empty, "office": office, "clinic": clinic}
+def _at(day: int, hour: int, minute: int) -> str:
+    """Return a local time `day` days after Monday, 2 March 2026."""
+    return (datetime(2026, 3, 2, hour, minute) + timedelta(days=day)).isoformat()
+
+
+SCENARIOS = scenarios(load, empty, office, clinic)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchflow_claw_kit.store import Store
+from benchflow_claw_kit.worlds import read_world, scenarios
 
 from benchflow_service_claw_gdoc.batch import apply_batch
 from benchflow_service_claw_gdoc.compose import compose
@@ -14,9 +16,15 @@ from benchflow_service_claw_gdoc.model import utf16
 from benchflow_service_claw_gdoc.model.defaults import new_tab
 from benchflow_service_claw_gdoc.model.tree import paragraph_text, paragraphs
 from benchflow_service_claw_gdoc.store import create, new_id, save_talk, show_time
-from benchflow_service_claw_gdoc.worlds import newsroom, office
 
 __all__ = ["SCENARIOS", "load", "prepare"]
+
+_WORLDS = Path(__file__).with_name("worlds")
+_FEATURES = (
+    *("offline mode", "shared filters", "bulk export", "keyboard shortcuts", "audit log"),
+    *("dark theme", "saved views"),
+)
+_VENDORS = ("Halden Hosting", "Brightline Print", "Corvid Analytics", "Mistral Couriers", "Tern Insurance")
 
 
 def prepare(store: Store) -> None:
@@ -101,12 +109,26 @@ def _where(tabs: list[Any], text: str) -> dict[str, int]:
     raise ValueError(f"comment on {text!r}: the document has no such text")
 
 
-def _office(store: Store, seed: int) -> None:
-    load(store, office(Random(seed)))
+def office(random: Random) -> Mapping[str, Any]:
+    """Larkspur makes a task tracker; Alex runs its product."""
+    features = random.sample(_FEATURES, 4)
+    values: dict[str, object] = {f"feature{number}": name for number, name in enumerate(features)}
+    values["moved"] = features[3].capitalize()
+    for quarter in range(1, 5):
+        values |= {f"revenue{quarter}": random.randint(180, 420), f"growth{quarter}": random.randint(2, 9)}
+    for number, vendor in enumerate(random.sample(_VENDORS, 3)):
+        values |= {f"vendor{number}": vendor, f"cost{number}": random.randint(3, 40) * 250}
+    return read_world(_WORLDS / "office.json", **values, day=random.randint(8, 24))
 
 
-def _newsroom(store: Store, seed: int) -> None:
-    load(store, newsroom(Random(seed)))
+def newsroom(random: Random) -> Mapping[str, Any]:
+    """The Harbour Gazette; Ines edits it."""
+    return read_world(
+        _WORLDS / "newsroom.json",
+        count=random.randint(120, 480),
+        cost=random.randint(11, 39) / 10,
+        closing=random.choice(("Monday", "Tuesday")),
+    )
 
 
-SCENARIOS = {"office": _office, "newsroom": _newsroom}
+SCENARIOS = scenarios(load, office, newsroom)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchflow_claw_kit.seeding import parse_instant
 from benchflow_claw_kit.store import Row, Store
+from benchflow_claw_kit.worlds import read_world, scenarios
 
 from benchflow_service_claw_gdrive.access import ALPHABET, FOLDER, RANK, add_permission, add_user, root_of
 from benchflow_service_claw_gdrive.drives import make_drive
 from benchflow_service_claw_gdrive.formats import PREFIX, is_editor
 from benchflow_service_claw_gdrive.labels import FIELD_TYPES
 from benchflow_service_claw_gdrive.state import get_row, guess_type, insert_file, put_content
-from benchflow_service_claw_gdrive.worlds import lab, office
 
 __all__ = ["SCENARIOS", "load", "prepare"]
 
+_WORLDS = Path(__file__).with_name("worlds")
+_VENDORS = ("Halden Hosting", "Brightline Print", "Corvid Analytics", "Mistral Couriers", "Tern Insurance")
+_SPECIES = ("kelp gull", "harbour seal", "sea otter", "puffin", "minke whale")
 _KINDS = {"folder", "document", "spreadsheet", "presentation", "form", "drawing"}
 _FILE = {
     "id",
@@ -177,12 +181,36 @@ def _comment(store: Store, file: str, one: Mapping[str, Any], at: int) -> None:
         store.insert("drive_replies", id=identity, comment=comment, created=at, modified=at, **texts)
 
 
-def _office(store: Store, seed: int) -> None:
-    load(store, office(Random(seed)))
+def office(random: Random) -> Mapping[str, Any]:
+    """Larkspur, with a tidy finance folder, an untidy top level and one shared drive."""
+    invoices = [
+        {
+            "name": f"invoice-{random.randint(1000, 9999)}-{vendor.split()[0].lower()}.txt",
+            "content": f"Invoice\nVendor: {vendor}\nAmount: {random.randint(200, 4000)}.00 USD\n"
+            f"Due: 2026-03-{random.randint(10, 28)}\n",
+            "modified": f"2026-02-{random.randint(10, 27)}T10:00:00Z",
+        }
+        for vendor in random.sample(_VENDORS, 3)
+    ]
+    product, support = random.randint(125, 150), random.randint(82, 95)
+    photos = [{"name": f"IMG_{random.randint(1000, 9999)}.jpg", "content": "jpeg"} for _ in range(3)]
+    return read_world(_WORLDS / "office.json", invoices=invoices, product=product, support=support, photos=photos)
 
 
-def _lab(store: Store, seed: int) -> None:
-    load(store, lab(Random(seed)))
+def lab(random: Random) -> Mapping[str, Any]:
+    """A group that counts animals: raw data, drafts, a review under way."""
+    species = random.sample(_SPECIES, 3)
+    counts = [
+        {
+            "name": f"{name.replace(' ', '-')}-2026-{month:02d}.csv",
+            "content": "site,count\n"
+            + "".join(f"{site},{random.randint(0, 90)}\n" for site in ("north", "pier", "island")),
+            "appProperties": {"species": name, "checked": "no"},
+        }
+        for name in species
+        for month in (1, 2)
+    ]
+    return read_world(_WORLDS / "lab.json", counts=counts, animal=species[0])
 
 
-SCENARIOS = {"office": _office, "lab": _lab}
+SCENARIOS = scenarios(load, office, lab)

@@ -7,17 +7,22 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchflow_claw_kit import Store
 from benchflow_claw_kit.shape import listed, only, when_ms
+from benchflow_claw_kit.worlds import read_world, scenarios
 
-from benchflow_service_claw_gmail import worlds
 from benchflow_service_claw_gmail.delivery import compose
 from benchflow_service_claw_gmail.mailbox import SYSTEM_LABELS, Mailbox, create_user
 
 __all__ = ["SCENARIOS", "load"]
+
+_WORLDS = Path(__file__).with_name("worlds")
+_WORDS = read_world(_WORLDS / "words.json")
+_ME = "Alex Morgan <alex@example.com>"
 
 _USER = ("email", "name", "labels", "filters", "settings", "forwarding_addresses", "delegates", "aliases", "signature")
 _MESSAGE = (
@@ -163,24 +168,168 @@ def _attachment(value: Any, where: str) -> tuple[str, str, bytes]:
     return str(entry["filename"]), str(entry.get("type", "application/octet-stream")), content
 
 
-def empty(store: Store, seed: int) -> None:
+def _person(random: Random, domain: str = "example.com") -> str:
+    first, last = random.choice(_WORDS["people"]).split()[0], random.choice(_WORDS["people"]).split()[1]
+    return f"{first} {last} <{first.lower()}.{last.lower()}@{domain}>"
+
+
+def _thread(random: Random, number: int) -> list[dict[str, Any]]:
+    project = _WORDS["projects"][number % len(_WORDS["projects"])]
+    topic, text = _WORDS["topics"][(number * 3) % len(_WORDS["topics"])]
+    other, copied = _person(random), _person(random)
+    subject, age = f"{project}: {topic}", random.randint(30, 700)
+    messages: list[dict[str, Any]] = []
+    for turn in range(random.randint(1, 4)):
+        mine = turn % 2 == 1
+        messages.append(
+            {
+                "from": _ME if mine else other,
+                "to": other if mine else _ME,
+                "cc": copied if number % 3 == 0 else "",
+                "subject": subject if turn == 0 else f"Re: {subject}",
+                "body": text if turn == 0 else random.choice(_WORDS["answers"]),
+                "date": f"-{age - turn * 5}h",
+                "thread": f"thread-{number}",
+                "labels": ["SENT"]
+                if mine
+                else ["INBOX", *(["UNREAD"] if random.random() < 0.4 else []), f"Projects/{project}"],
+            }
+        )
+    if number % 4 == 0:
+        rows = "\n".join(f"{name},{random.randint(1000, 9000)}" for name in ("design", "build", "test"))
+        messages[0]["attachments"] = [
+            {"filename": f"{project.lower()}-budget.csv", "type": "text/csv", "content": f"item,eur\n{rows}\n"}
+        ]
+    return messages
+
+
+def _invoice(random: Random, number: int) -> dict[str, Any]:
+    vendor = random.choice(_WORDS["vendors"])
+    total = f"{random.randint(40, 2400)}.{random.randint(0, 99):02d}"
+    name = f"invoice-{2026000 + number}.pdf"
+    return {
+        "from": f"{vendor} <billing@{vendor.split()[0].lower()}.example>",
+        "to": _ME,
+        "subject": f"Invoice {2026000 + number} from {vendor}",
+        "body": f"Your invoice over EUR {total} is attached. It is due in {random.choice((7, 14, 30))} days.",
+        "date": f"-{random.randint(2, 60)}d",
+        "labels": ["INBOX", "CATEGORY_UPDATES", *(["UNREAD"] if number % 2 else ["Finance"])],
+        "attachments": [
+            {"filename": name, "type": "application/pdf", "content": f"%PDF-1.4\n% total EUR {total}\n%%EOF\n"}
+        ],
+    }
+
+
+def _newsletter(random: Random, number: int) -> dict[str, Any]:
+    title = random.choice(_WORDS["newsletters"])
+    return {
+        "from": f"{title} <hello@{title.split()[-1].lower()}.example>",
+        "to": _ME,
+        "subject": f"{title} #{140 + number}",
+        "html": f"<h1>{title}</h1><p>This week: {random.choice(_WORDS['topics'])[0]}, and what we learned.</p>",
+        "date": f"-{number * 7 + 1}d",
+        "labels": ["INBOX", "CATEGORY_PROMOTIONS", "UNREAD"],
+        "headers": {
+            "List-Unsubscribe": "<https://news.example/unsubscribe>",
+            "List-Id": f"<{title.split()[-1].lower()}.example>",
+        },
+    }
+
+
+def _spam(random: Random, number: int) -> dict[str, Any]:
+    return {
+        "from": f"Prize Office <win{number}@lucky.example>",
+        "to": _ME,
+        "subject": random.choice(_WORDS["spam"]),
+        "body": "Send your bank details to receive your prize today.",
+        "date": f"-{random.randint(1, 20)}d",
+        "labels": ["SPAM", "UNREAD"],
+    }
+
+
+def empty(random: Random) -> dict[str, Any]:
     """One user, no mail."""
-    load(store, {})
+    return {}
 
 
-def office(store: Store, seed: int) -> None:
+def office(random: Random) -> dict[str, Any]:
     """A product lead's inbox: project threads, invoices, newsletters, a few drafts, some spam."""
-    load(store, worlds.office(Random(seed)))
+    world = read_world(_WORLDS / "office.json")
+    messages = [message for number in range(14) for message in _thread(random, number)]
+    messages += [_invoice(random, number) for number in range(8)]
+    messages += [_newsletter(random, number) for number in range(6)]
+    messages += [_spam(random, number) for number in range(4)]
+    messages += world["messages"]
+    for number in range(2):
+        other = _person(random)
+        messages.append(
+            {
+                "from": _ME,
+                "to": other,
+                "subject": f"Draft {number + 1}",
+                "body": "Hello,\n\n",
+                "date": "-1d",
+                "draft": True,
+            }
+        )
+    return {"users": world["users"], "messages": messages}
 
 
-def support(store: Store, seed: int) -> None:
+def support(random: Random) -> dict[str, Any]:
     """A support queue shared by two people: customers' tickets with attachments, labels and filters."""
-    load(store, worlds.support(Random(seed)))
+    team = "Support <support@example.com>"
+    messages: list[dict[str, Any]] = []
+    for number in range(40):
+        title, text = _WORDS["problems"][number % len(_WORDS["problems"])]
+        customer = _person(random, random.choice(("mail.example", "post.example", "inbox.example")))
+        ticket, age = 4100 + number, random.randint(3, 400)
+        urgent = random.random() < 0.2
+        first: dict[str, Any] = {
+            "from": customer,
+            "to": team,
+            "subject": f"{'URGENT: ' if urgent else ''}{title} [#{ticket}]",
+            "body": f"{text}\n\nOrder {random.randint(10000, 99999)}\n{customer.split(' <')[0]}",
+            "date": f"-{age}h",
+            "thread": f"ticket-{ticket}",
+            "labels": ["INBOX", "UNREAD", *(["Urgent"] if urgent else [])],
+        }
+        if "attached" in text:
+            first["attachments"] = [
+                {
+                    "filename": f"log-{ticket}.txt",
+                    "type": "text/plain",
+                    "content": f"E{random.randint(100, 599)} at start\n",
+                }
+            ]
+        messages.append(first)
+        if number % 3 == 0:
+            first["labels"] = ["INBOX", "Answered"]
+            reply = {
+                "from": team,
+                "to": customer,
+                "subject": f"Re: {first['subject']}",
+                "body": random.choice(_WORDS["answers"]),
+            }
+            messages.append({**reply, "date": f"-{max(age - 2, 1)}h", "thread": f"ticket-{ticket}", "labels": ["SENT"]})
+    return {**read_world(_WORLDS / "support.json"), "messages": messages}
 
 
-def archive(store: Store, seed: int) -> None:
+def archive(random: Random) -> dict[str, Any]:
     """Two thousand messages, for paging and load."""
-    load(store, worlds.archive(Random(seed)))
+    messages = []
+    for number in range(2000):
+        topic, text = random.choice(_WORDS["topics"])
+        messages.append(
+            {
+                "from": _person(random),
+                "to": _ME,
+                "subject": f"{random.choice(_WORDS['projects'])}: {topic} ({number})",
+                "body": text,
+                "date": f"-{number * 3 + 1}h",
+                "labels": ["INBOX", *(["UNREAD"] if number % 5 == 0 else [])],
+            }
+        )
+    return {"messages": messages}
 
 
-SCENARIOS = {"empty": empty, "office": office, "support": support, "archive": archive}
+SCENARIOS = scenarios(load, empty, office, support, archive)

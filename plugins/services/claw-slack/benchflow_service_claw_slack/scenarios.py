@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from benchflow_claw_kit.seeding import parse_instant
 from benchflow_claw_kit.store import Row, Store
+from benchflow_claw_kit.worlds import read_world, scenarios
 
 from benchflow_service_claw_slack.methods.files import file_kind
 from benchflow_service_claw_slack.methods.opening import make_channel
-from benchflow_service_claw_slack.worlds import incident, office
 
 __all__ = ["SCENARIOS", "load", "prepare"]
 
+_WORLDS = Path(__file__).with_name("worlds")
+_LUNCH = ("the noodle place", "Café Luz", "the taco truck", "sandwiches from Bruno's", "leftovers")
 _ID = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _KEYS = {"team", "users", "channels", "dms", "usergroups", "emoji", "tokens", "strict_tokens", "rate_limits", "now"}
 _GAP = 7 * 60
@@ -300,12 +303,27 @@ class World:
             self.store.update("members", {"channel": channel}, last_read=read if count else last)
 
 
-def _office(store: Store, seed: int) -> None:
-    load(store, office(Random(seed)))
+def office(random: Random) -> Mapping[str, Any]:
+    """A small software company on an ordinary Monday."""
+    return read_world(
+        _WORLDS / "office.json",
+        ticket=random.randint(300, 999),
+        room=random.choice("ABCD"),
+        place=random.choice(_LUNCH),
+        count=random.randint(12, 60),
+        day=random.randint(8, 24),
+    )
 
 
-def _incident(store: Store, seed: int) -> None:
-    load(store, incident(Random(seed)))
+def incident(random: Random) -> Mapping[str, Any]:
+    """Payments fail since this morning; #inc-payments is where it is handled."""
+    return read_world(
+        _WORLDS / "incident.json",
+        rate=random.randint(18, 64),
+        ticket=random.randint(1000, 1999),
+        host=random.randint(2, 9),
+        tickets=random.randint(9, 40),
+    )
 
 
-SCENARIOS = {"office": _office, "incident": _incident}
+SCENARIOS = scenarios(load, office, incident)
