@@ -45,7 +45,7 @@ def estimate(jobs_dir: Path, job_name: str, rollouts: int, agent: str, model: st
         sample = list(_rollouts(job))
         if sample:
             spent = [spent_of(_json(folder / "result.json")) for folder in sample]
-            known = [one.cost for one in spent if not one.unknown]
+            known = [one.cost or 0 for one in spent if not one.unknown]
             cost = fmean(known) * rollouts if known and any(known) else None
             disk = fmean(_size(folder) for folder in sample) * rollouts
             return Estimate(rollouts, free, int(disk), cost, str(job))

@@ -342,7 +342,7 @@ class Evaluation:
             "not_run": runner.left,
             "drift": self._record.drift,
             "total_tokens": runner.spent.tokens,
-            "total_cost_usd": round(runner.spent.cost, 6),
+            "total_cost_usd": runner.spent.cost_usd,
         }
         if self._learning is not None:
             more["learner"] = self._learning.report()

@@ -22,7 +22,10 @@ __all__ = ["LIVE", "LiveReport"]
 
 LIVE = "live.json"
 _EVERY = 1.0
-_UNHEARD = {"phase": "created", "turn": 0, "tool_calls": 0, "seconds": 0.0, "events": 0, "tokens": 0, "cost_usd": 0.0}
+_UNHEARD = {
+    **{"phase": "created", "turn": 0, "tool_calls": 0, "seconds": 0.0, "events": 0},
+    **{"tokens": None, "cost_usd": None},
+}
 
 
 class LiveReport:
@@ -73,7 +76,7 @@ class LiveReport:
             "running": rows,
             "left": runner.left,
             "tokens": total.tokens,
-            "cost_usd": round(total.cost, 6),
+            "cost_usd": total.cost_usd,
             "stopping": runner.stopping,
         }
 

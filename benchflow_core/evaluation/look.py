@@ -20,8 +20,8 @@ async def look_at(rollout: Rollout) -> dict[str, Any]:
         "tool_calls": rollout.tool_calls,
         "seconds": round(rollout.seconds, 1),
         "events": rollout.event_count,
-        "tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
-        "cost_usd": usage.cost_usd or 0.0,
+        "tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0) or None,
+        "cost_usd": usage.cost_usd,
     }
 
 

@@ -167,7 +167,10 @@ class EvaluationResult:
             ("seconds", round(self.elapsed_sec, 1) or None),
             ("folder", self.job_dir),
         ]
-        arms = [(name, _percent(a.score), f"{a.scored}/{a.total}") for name, a in self.arms.items()]
+        arms = [
+            (name, _percent(a.score) if a.scored else "none yet", f"{a.scored}/{a.total}")
+            for name, a in self.arms.items()
+        ]
         failures = [
             (f["task"], f["arm"] if self.arms else None, f["outcome"], f["reason"])
             for f in self.failures[:_SHOWN_FAILURES]
@@ -197,8 +200,8 @@ class EvaluationResult:
             "unscored": self.unscored,
             "unscored_by_kind": self.unscored_by_kind,
             "coverage": self.coverage,
-            "score": _percent(self.score),
-            "score_ratio": self.score,
+            "score": _percent(self.score) if self.scored else None,
+            "score_ratio": self.score if self.scored else None,
             "score_bounds": self.bounds,
             "score_error": self.score_error,
             "score_interval": self.score_interval,

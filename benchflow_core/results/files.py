@@ -110,11 +110,13 @@ def host_exhausted(error: OSError, what: str) -> InfrastructureError | None:
 
 def out_of_files(error: BaseException) -> InfrastructureError | None:
     """The same for an error that came of another one: no box and no task can use up this process's files."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in _NO_FILES:
-            return host_exhausted(seen, "this host has no file descriptor left")
-        seen = seen.__cause__ or seen.__context__
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:  # an error that is raised twice can be the cause of its own cause
+        if isinstance(cause, OSError) and cause.errno in _NO_FILES:
+            return host_exhausted(cause, "this host has no file descriptor left")
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     return None
 
 

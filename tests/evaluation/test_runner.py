@@ -167,6 +167,13 @@ def test_a_cost_that_one_of_them_cannot_tell_is_unknown(agent, judge, unknown):
     assert spent.cost == pytest.approx((agent[1] or 0) + (judge[1] or 0))
 
 
+def test_what_nobody_reported_is_not_zero():
+    silent = spent_of({"agent_result": {"total_tokens": None, "cost_usd": None}}) + spent_of({})
+    assert (silent.tokens, silent.cost_usd, silent.unknown) == (None, None, 0)
+    told = silent + spent_of({"agent_result": {"total_tokens": 0, "cost_usd": 0.0}})
+    assert (told.tokens, told.cost_usd) == (0, 0.0)
+
+
 async def test_draining_finishes_what_runs():
     gate = asyncio.Event()
 

@@ -129,3 +129,8 @@ def test_unknown_usage_is_not_zero():
     data = summarize("job", [rollout("a", 1.0, **known), rollout("b", 1.0)], 2, 1.0, None).to_json({})
     assert data["total_tokens"] == 10 and data["total_tokens_known"] == 1 and "total_cost_usd" not in data
     assert data["total_skill_invocations"] == 2 and data["avg_skill_invocations"] == 1.0
+
+
+def test_what_nobody_could_score_has_no_score_in_the_files():
+    data = summarize("job", [], 18, 1.0, None).to_json({})
+    assert (data["score"], data["score_ratio"], data["coverage"]) == (None, None, 0.0)

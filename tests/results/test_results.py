@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import tracemalloc
 from urllib.parse import quote_plus
@@ -12,7 +13,7 @@ from benchflow_testing_kit.host import peak_memory
 
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 from benchflow_core.results.eventlog import EventLog
-from benchflow_core.results.files import read_jsonl, write_json
+from benchflow_core.results.files import out_of_files, read_jsonl, write_json
 from benchflow_core.results.redact import MARK, Redactor
 from benchflow_core.results.trajectory import Counts, trajectory
 
@@ -243,3 +244,12 @@ def test_updates_of_ordinary_size_are_kept_whole(tmp_path):
     assert log.cut is None
     log.close()
     assert len(list(read_jsonl(tmp_path / "events.jsonl"))) == 200
+
+
+def test_an_error_that_is_its_own_cause_is_looked_through_once():
+    """As where one error is raised again while another one of it is handled: a loop, not a chain."""
+    first, second = OSError(errno.EIO, "broken"), ValueError("of it")
+    first.__cause__, second.__cause__ = second, first
+    assert out_of_files(first) is None
+    second.__context__ = second.__cause__ = OSError(errno.EMFILE, "Too many open files")
+    assert "no file descriptor left" in str(out_of_files(first))

@@ -242,6 +242,31 @@ def test_a_running_job_says_who_waits_on_what(watched, viewer, tmp_path):
     page.wait_for_selector(".live", state="detached")
 
 
+def test_what_is_unknown_is_not_shown_as_nothing(watched, viewer, tmp_path):
+    """No tokens, no cost and no share of what is not scored yet; a sum says over how many it was made."""
+    jobs = tmp_path / "jobs"
+    for name in ("silent", "begun", "partly"):
+        for number in range(2):
+            make_rollout(jobs / name, f"task-{number}__00000001", TALK)
+    for folder in (*jobs.glob("silent/*"), *jobs.glob("begun/*"), jobs / "partly" / "task-0__00000001"):
+        result = json.loads((folder / "result.json").read_text())
+        result["agent_result"] |= {"total_tokens": None, "cost_usd": None}
+        (folder / "result.json").write_text(json.dumps(result))
+    older = {"job_name": "silent", "total": 2, "total_tokens": 0, "total_cost_usd": 0.0}
+    (jobs / "silent" / "summary.json").write_text(json.dumps(older))
+    for result in jobs.glob("begun/*/result.json"):
+        result.unlink()
+    seen, served = watched(), viewer(jobs)
+    for job, cost, tokens in (("silent", False, False), ("begun", False, False), ("partly", True, True)):
+        page = seen.open(f"{served.url}#/job/{job}", f"h1 >> text={job}")
+        head = text(page, ".score-card")
+        assert ("COST" in head.upper(), "TOKENS" in head.upper()) == (cost, tokens), head
+        assert (" 0.0%" in head, "0 of 2 rollouts scored" in head) == (False, job == "begun"), head
+    assert "$0.0200 (known for 1 of 2)" in head and "1500 (known for 1 of 2)" in head
+    assert "$0 " not in text(seen.open(f"{served.url}#/jobs", "h1 >> text=Jobs"), "tbody")
+    assert not seen.complaints
+
+
 def test_panels_of_plugins_are_on_the_page(watched, shared_viewer):
     page = watched().open(f"{shared_viewer.url}#/rollout/before/alpha__00000001", ".panel")
     assert "Tools" in text(page, ".panel h2") and "benchflow-exporter-tool-calls" in text(page, ".panel h2")

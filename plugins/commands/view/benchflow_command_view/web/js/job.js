@@ -79,13 +79,21 @@ function jobHead(doc) {
       s.scored > 0 && s.unscored > 0 && h("div", { class: "soft" }, `with the unscored, between ${percent(s.score_bounds[0])} and ${percent(s.score_bounds[1])}`)),
     h("div", { class: "middle-column" }, outcomeBar(countsOf(doc)),
       h("ul", { class: "counts" }, Object.entries(countsOf(doc)).filter(([, n]) => n).map(([name, n]) => h("li", {}, h("span", { class: `dot is-${known(name)}` }), h("strong", {}, n.toLocaleString("en")), ` ${words(name)}`))),
-      h("p", { class: "soft" }, `coverage ${percent(s.coverage)}: ${s.scored || 0} of ${count(s.total || 0, "rollout")} scored, ${count(s.tasks || doc.tasks || 0, "task")}`,
+      h("p", { class: "soft" }, `${s.scored || doc.finished ? `coverage ${percent(s.coverage)}: ` : ""}${s.scored || 0} of ${count(s.total || 0, "rollout")} scored, ${count(s.tasks || doc.tasks || 0, "task")}`,
         has(s.mean_reward) && `; mean reward ${amount(s.mean_reward)}${has(s.mean_reward_error) ? ` ± ${amount(s.mean_reward_error)}` : ""}`),
       passesText(s) && h("p", { class: "soft" }, passesText(s)), jobNotes(s).map((note) => h("p", { class: "note" }, note))),
     facts([["Agent", listed(f.agent)], ["Model", listed(f.model)], ["Sandbox", listed(f.sandbox)], ["Dataset", listed(f.dataset)],
-      ["Duration", s.elapsed_sec ? duration(s.elapsed_sec) : null], ["Cost", money(s.total_cost_usd)], ["Tokens", amount(s.total_tokens)], ["Started", when(doc.started)], ["Core", listed(f.core)]]),
+      ["Duration", s.elapsed_sec ? duration(s.elapsed_sec) : null], ["Cost", used(s, "total_cost_usd", money)], ["Tokens", used(s, "total_tokens", amount)], ["Started", when(doc.started)], ["Core", listed(f.core)]]),
     Object.keys(f.plugins || {}).length > 0 && fold(count(Object.keys(f.plugins).length, "plugin"), () => plainTable(["Plugin", "Version", "Rollouts"],
       Object.entries(f.plugins).map(([name, n]) => [...splitOnce(name, "="), n]))))];
+}
+
+// A sum over rollouts, and over how many where others did not say.
+function used(summary, name, form) {
+  const value = summary[name];
+  const [known, seen] = [summary[`${name}_known`], (summary.total || 0) - ((summary.unscored_by_kind || {})["not-run"] || 0)];
+  if (!has(value) || (!value && !known)) return "";
+  return form(value) + (known < seen ? ` (known for ${known} of ${seen})` : "");
 }
 
 // Solved in at least one, and in each, of k trials.

@@ -75,7 +75,7 @@ function jobRow(job, chosen, choose) {
     h("td", { class: "number" }, s.total ? `${s.scored}/${s.total}` : "–"),
     h("td", {}, outcomeBar(countsOf(job)), h("span", { class: "soft tiny" }, countsText(countsOf(job)))),
     h("td", {}, listed(job.facts.agent)), h("td", {}, listed(job.facts.model)), h("td", {}, listed(job.facts.sandbox)), h("td", {}, listed(job.facts.dataset)),
-    h("td", { class: "number" }, money(s.total_cost_usd)), h("td", { class: "number" }, s.elapsed_sec ? duration(s.elapsed_sec) : ""), h("td", { class: "moment" }, when(job.started)));
+    h("td", { class: "number" }, used(s, "total_cost_usd", money)), h("td", { class: "number" }, s.elapsed_sec ? duration(s.elapsed_sec) : ""), h("td", { class: "moment" }, when(job.started)));
 }
 
 function stepLinks(box, by) {
