@@ -36,6 +36,7 @@ SHARED = {
     "sessions": "Sessions with an agent's process",
     "logs": "Logs",
     "tasks": "The task",
+    "scenes": "Scenes, and the steps they become",
     "results": "Results to read",
     "panels": "Panels",
     "workers": "Workers",
