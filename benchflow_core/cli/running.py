@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import stat
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchflow_core.cli.ui import Ui
@@ -12,7 +15,7 @@ from benchflow_core.cli.ui import Ui
 if TYPE_CHECKING:
     from benchflow_core.evaluation import Evaluation, EvaluationResult
 
-__all__ = ["job_json", "run_async", "run_job"]
+__all__ = ["job_json", "leave_closed_terminal", "run_async", "run_job"]
 
 T = TypeVar("T")
 
@@ -37,14 +40,29 @@ def run_async(work: Coroutine[Any, Any, T], *, drain: Callable[[], None] | None 
                 task.cancel()
 
         loop.add_signal_handler(signal.SIGINT, interrupt)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, task.cancel)
+
+        def hang_up() -> None:
+            leave_closed_terminal()
+            task.cancel()
+
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        loop.add_signal_handler(signal.SIGHUP, hang_up)
         return await task
 
     try:
         return asyncio.run(main())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+def leave_closed_terminal() -> None:
+    """Send to /dev/null what would go to a terminal that was closed: printing there is an error that hides the exit."""
+    for number in (0, 1, 2):
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(number).st_mode) and not os.isatty(number):
+                nothing = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nothing, number)
+                os.close(nothing)
 
 
 def run_job(

@@ -51,6 +51,15 @@ def changed(task: Path, target: Path, **replaced: str) -> Path:
     return target
 
 
+def test_a_compose_file_that_is_refused_is_not_ready(run, name, tmp_path):
+    """A dry run says now what the run would say."""
+    text = (ASK / "environment/docker-compose.yaml").read_text().replace("  main:", "  main:\n    privileged: true", 1)
+    task = shutil.copytree(ASK, tmp_path / "ask")
+    (task / "environment/docker-compose.yaml").write_text(text)
+    said = run(task, name("oracle"), "--dry-run", code=1).out
+    assert "'privileged' of service 'main' is refused" in said and "Ready" not in said
+
+
 def ours(kind: str, mark: str) -> list[str]:
     """Containers, networks or volumes of ours whose labels hold `mark`: other tests use the same engine."""
     argv = {"network": ["network", "ls"], "volume": ["volume", "ls"], "container": ["container", "ls", "--all"]}[kind]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import random
 import shutil
 import signal
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -121,6 +124,29 @@ def test_ctrl_c_once_finishes_what_runs_and_resume_does_the_rest(begin, bench, n
     assert "3 rollouts, 1 of them finished before" in done.err
     assert len(results(job)) == 3 and not (job / "attempts").exists()
     assert {p: p.stat().st_mtime_ns for p in first} == first
+
+
+def test_closing_the_terminal_stops_and_tears_down(command, env, name, sleepy, tmp_path):
+    """What would still be printed goes nowhere, and the exit code is that of every other interruption."""
+    job, mark = tmp_path / "jobs" / "j", "32.5"
+    (tmp_path / "home").mkdir()
+    window, inside = pty.openpty()
+    run = subprocess.Popen(
+        [*command, *map(str, create(name, sleepy(mark)))],
+        cwd=tmp_path,
+        env={**env, "TERM": "xterm"},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(inside)
+    assert wait_for(lambda: processes_with(mark)), os.read(window, 10_000)
+    os.close(window)
+    assert run.wait(timeout=60) == 130
+    assert not processes_with(mark)
+    assert [r["error_info"]["kind"] for r in results(job).values()] == ["cancelled"]
 
 
 def test_a_stopped_rollout_runs_again_and_the_stopped_attempt_is_kept(begin, bench, name, sleepy, tmp_path):

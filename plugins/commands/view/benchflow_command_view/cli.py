@@ -63,10 +63,11 @@ def _export(ui: CommandContext, documents: Documents, target: Path) -> None:
 
     single = target.suffix.lower() in (".html", ".htm")
     told = export_file(documents, target) if single else export_folder(documents, target)
-    size = (told["data_bytes"] + told["page_bytes"]) / 1e6
+    size = told["data_bytes"] + told["page_bytes"]
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
     def text() -> None:
-        ui.out(f"{target}: {size:.1f} MB, {told['documents']} documents")
+        ui.out(f"{target}: {shown}, {told['documents']} documents")
         ui.note("Known secrets, keys and your home folder were taken out. What agents and tools said is in it:")
         ui.note("look it through before you publish it.")
 

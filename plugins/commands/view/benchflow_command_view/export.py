@@ -112,12 +112,14 @@ def _clean(documents: Documents) -> Iterator[tuple[str, bytes]]:
 
 
 def export_file(documents: Documents, target: Path) -> dict[str, int]:
-    """Written beside and put in place whole. The data is compressed, and base64: nothing in it can end its element."""
+    """Written beside and put in place whole. The data is compressed, and base64: nothing in it can end its element.
+
+    The two sizes together are the file's.
+    """
     script, style = assets.script(), assets.style()
     rules = _POLICY.format(script=assets.content_hash(script), style=assets.content_hash(style), connect="'none'")
     head = f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n<style>{style}</style>'
     first, last = assets.page().replace("{{head}}", head).split("{{body}}")
-    size = len(first) + len(script) + len(last)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
@@ -133,7 +135,7 @@ def export_file(documents: Documents, target: Path) -> dict[str, int]:
                 temporary.unlink(missing_ok=True)
     except OSError as error:
         raise ConfigurationError(f"cannot write {target}: {error.strerror or error}.") from error
-    return {"documents": data[0], "data_bytes": data[1], "page_bytes": size}
+    return {"documents": data[0], "data_bytes": data[1], "page_bytes": target.stat().st_size - data[1]}
 
 
 def _embed(documents: Documents, file: IO[bytes]) -> tuple[int, int]:
@@ -162,10 +164,10 @@ def export_folder(documents: Documents, target: Path) -> dict[str, int]:
         raise ConfigurationError(
             f"{target} is not empty and no earlier export.", remedy="Name a new folder, or a file that ends in .html."
         )
-    count = size = 0
+    count = size = static = 0
     try:
         target.mkdir(parents=True, exist_ok=True)
-        (target / _MARK).write_text("{}\n")
+        static += (target / _MARK).write_text("{}\n")
         shutil.rmtree(target / "data", ignore_errors=True)
         for key, text in _clean(documents):
             path = target / "data" / f"{key}.json"
@@ -178,8 +180,7 @@ def export_folder(documents: Documents, target: Path) -> dict[str, int]:
         )
         page = assets.page().replace("{{head}}", head).replace("{{body}}", '<script src="app.js" defer></script>')
         for name, content in (("index.html", page), ("app.js", assets.script()), ("style.css", assets.style())):
-            (target / name).write_text(content, "utf-8")
+            static += (target / name).write_bytes(content.encode())
     except OSError as error:
         raise ConfigurationError(f"cannot write {target}: {error.strerror or error}.") from error
-    static = len(page) + len(assets.script()) + len(assets.style())
     return {"documents": count, "data_bytes": size, "page_bytes": static}

@@ -49,7 +49,7 @@ def test_one_file_is_redacted_and_small(secretive, tmp_path, view_env):
     done = export(secretive, target, view_env)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["page_bytes"] < 2_000_000 and target.stat().st_size < 2_000_000
+    assert told["page_bytes"] + told["data_bytes"] == target.stat().st_size < 2_000_000
     documents = embedded(target.read_text())
     assert {"index", "jobs", "job/j", "rollout/j/t__1", "steps/j/t__1/0", "panels/j"} <= documents.keys()
     whole = "".join(documents.values())
@@ -71,8 +71,11 @@ def test_one_file_names_nothing_elsewhere(secretive, tmp_path, view_env):
 
 def test_a_folder_for_a_web_server(secretive, tmp_path, view_env):
     target = tmp_path / "site"
-    assert export(secretive, target, view_env).returncode == 0
-    names = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    done = export(secretive, target, view_env)
+    assert done.returncode == 0, done.stderr
+    told, files = json.loads(done.stdout), [path for path in target.rglob("*") if path.is_file()]
+    assert told["page_bytes"] + told["data_bytes"] == sum(path.stat().st_size for path in files)
+    names = {path.relative_to(target).as_posix() for path in files}
     assert {
         "index.html",
         "app.js",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from benchflow_core.contracts import (
     Availability,
     Capability,
     Check,
+    ImageRequest,
     Lease,
     SandboxContext,
     SandboxProvider,
@@ -63,6 +64,13 @@ def _check() -> list[Check]:
     return checks.run()
 
 
+def _refuse(options: Mapping[str, str], env: Mapping[str, str], request: ImageRequest) -> None:
+    if request.compose is not None:
+        from benchflow_sandbox_docker.compose.project import check_file
+
+        check_file(request.compose)
+
+
 async def _list_leases() -> AsyncIterator[Lease]:
     from benchflow_sandbox_docker import leases
 
@@ -85,6 +93,7 @@ _SPEC = SandboxSpec(
     check=_check,
     list_leases=_list_leases,
     reap=_reap,
+    refuse=_refuse,
     threat_model=_THREAT_MODEL,
 )
 

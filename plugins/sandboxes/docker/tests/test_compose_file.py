@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from benchflow_core.contracts import ImageRequest
 from benchflow_core.errors import TaskError
 from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.model import Project
 from benchflow_sandbox_docker.compose.project import read_project, variables
+from benchflow_sandbox_docker.plugin import benchflow_sandbox
 
 Read = Callable[..., Project]
 
@@ -31,6 +33,17 @@ def read(tmp_path: Path) -> Read:
 @pytest.fixture
 def folder(read: Read, tmp_path: Path) -> Path:
     return tmp_path / "task" / "environment"
+
+
+def test_what_the_run_would_refuse_is_refused_while_planning(folder: Path) -> None:
+    file = folder / "docker-compose.yaml"
+    (folder / "Dockerfile").write_text("FROM x\n")
+    asked = ImageRequest(context=folder, compose=file)
+    file.write_text("services:\n  main:\n    build: .\n")
+    benchflow_sandbox().refuse({}, {}, asked)
+    file.write_text("services:\n  main:\n    build: .\n    privileged: true\n")
+    with pytest.raises(TaskError, match=r"docker-compose\.yaml:4: 'privileged' of service 'main' is refused"):
+        benchflow_sandbox().refuse({}, {}, asked)
 
 
 def test_a_usual_file(read: Read, folder: Path) -> None:

@@ -14,7 +14,7 @@ from benchflow_core.errors import TaskError
 from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.health import image_health
 from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
-from benchflow_sandbox_docker.compose.project import read_project, variables
+from benchflow_sandbox_docker.compose.project import check_file, read_project, variables
 from benchflow_sandbox_docker.engine.api import Engine
 
 __all__ = ["Prepares", "prepare_compose"]
@@ -35,9 +35,7 @@ async def prepare_compose(
 ) -> ImageRef:
     """Read and check the file, then build or find every image. The reference is `main`'s and carries the others."""
     assert request.compose is not None
-    folder = request.compose.parent
-    document = ComposeDocument.read(request.compose)
-    project = read_project(document, folder, folder.parent, variables({}), lenient=True)
+    document, project = check_file(request.compose)
     requests = {service.name: image_request(service, request, document) for service in project.services}
     if request.alone:
         return await provider.prepare(requests[MAIN], layers, runtimes)
@@ -59,7 +57,7 @@ async def prepare_compose(
     carried = {
         "text": document.text,
         "name": document.name,
-        "folder": str(folder),
+        "folder": str(request.compose.parent),
         "images": {name: asdict(ref) for name, ref in refs.items()},
         "configs": {name: _kept(config) for name, config in configs.items()},
     }

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.errors import TaskError
 from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
 from benchflow_sandbox_docker.compose.mounts import HOST_LOGS
@@ -15,7 +14,7 @@ from benchflow_sandbox_docker.compose.rules import DANGEROUS, IGNORED, KNOWN, TO
 from benchflow_sandbox_docker.compose.service import ServiceReader
 from benchflow_sandbox_docker.compose.values import Reader
 
-__all__ = ["read_project", "variables"]
+__all__ = ["check_file", "read_project", "variables"]
 
 
 def variables(env: Mapping[str, str], *, cpus: float | None = None, memory_mb: int | None = None) -> dict[str, str]:
@@ -132,8 +131,7 @@ def _ordered(document: ComposeDocument, services: Mapping[str, Service]) -> tupl
     return tuple(order)
 
 
-def check_file(path: Path, root: Path) -> Project:
-    """Read with what is known before a start: enough to refuse everything that will be refused."""
-    if not path.is_file():
-        raise TaskError(f"{path.name} does not exist.")
-    return read_project(ComposeDocument.read(path), path.parent, root, variables({}), lenient=True)
+def check_file(path: Path) -> tuple[ComposeDocument, Project]:
+    """Read a task's file with what is known before a start: enough to refuse what will be refused."""
+    document = ComposeDocument.read(path)
+    return document, read_project(document, path.parent, path.parent.parent, variables({}), lenient=True)
