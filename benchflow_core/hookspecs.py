@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.events import ObserverSpec
     from benchflow_core.contracts.executors import ExecutorSpec
     from benchflow_core.contracts.exporters import ExporterSpec
+    from benchflow_core.contracts.features import FeatureSpec
     from benchflow_core.contracts.gateways import GatewaySpec
     from benchflow_core.contracts.sandboxes import SandboxSpec
     from benchflow_core.contracts.sources import SourceSpec
@@ -59,6 +60,7 @@ GROUPS: Final = {
     "executor": "benchflow.executors",
     "exporter": "benchflow.exporters",
     "command": "benchflow.commands",
+    "feature": "benchflow.features",
     "observer": "benchflow.observers",
 }
 """Kind to entry-point group. The hook of a kind is `benchflow_<kind>`, its spec `<Kind>Spec`."""
@@ -122,6 +124,11 @@ def benchflow_exporter() -> ExporterSpec:
 @hookspec
 def benchflow_command() -> CommandSpec:
     """A command of `bench`. Asked when it is run, never for `bench --help`."""
+
+
+@hookspec
+def benchflow_feature() -> FeatureSpec:
+    """A feature. Asked while a rollout is planned, and for the settings that it brings."""
 
 
 @hookspec

@@ -26,6 +26,7 @@ HOMES = {
     "source": "sources",
     "executor": "executors",
     "exporter": "exporters",
+    "feature": "features",
     "command": "commands",
     "observer": "events",
 }

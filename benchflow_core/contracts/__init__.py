@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.events import *
     from benchflow_core.contracts.executors import *
     from benchflow_core.contracts.exporters import *
+    from benchflow_core.contracts.features import *
     from benchflow_core.contracts.gateways import *
     from benchflow_core.contracts.logs import *
     from benchflow_core.contracts.panels import *
@@ -35,12 +36,13 @@ _HOME = {
     "adapters": "AdapterSpec Finding JobFile Migration Scaffold ScaffoldRequest",
     "agents": "AgentContext AgentOption AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
     "commands": "CommandContext CommandSpec",
-    "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder",
+    "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder upload_secret",
     "drivers": "DriverSpec Episode SoftVerdict TurnRecord",
     "environments": "EnvironmentSpec HostServiceContext ServiceContext ServiceSpec StateBackend",
     "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",
     "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult PlanItem",
     "exporters": "ExporterSpec RolloutRecord",
+    "features": "FeatureBox FeatureJob FeaturePlan FeatureRun FeatureSpec FinishedRollout PlanView RunView",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
     "logs": "CappedLog",
     "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",

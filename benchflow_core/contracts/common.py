@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from benchflow_core.quick import dataclass
+
+if TYPE_CHECKING:
+    from benchflow_core.contracts.sandboxes import Sandbox
 
 
 class Capability(StrEnum):
@@ -166,6 +169,13 @@ def private_folder() -> Iterator[Path]:
 
     with tempfile.TemporaryDirectory(prefix=f"{_PRIVATE}{process_mark()}-") as folder:
         yield Path(folder)
+
+
+async def upload_secret(box: Sandbox, content: bytes, path: str, user: str) -> None:
+    """Put a file into a box that only its user can read, on the host and in the box."""
+    with private_folder() as folder:
+        (folder / "secret").write_bytes(content)
+        await box.upload(folder / "secret", path, user=user, mode=0o600)
 
 
 def process_mark(pid: int | None = None) -> str:

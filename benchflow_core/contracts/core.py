@@ -45,6 +45,12 @@ class LoadedPlugin(Protocol):
     @property
     def spec(self) -> Any: ...
 
+    @property
+    def kind(self) -> str: ...
+
+    def stamp(self) -> dict[str, str]:
+        """Kind, name, distribution and version, as results record them."""
+
 
 @dataclass(frozen=True, slots=True)
 class InstalledPlugin:

@@ -10,7 +10,6 @@ from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.sandboxes import AccessView
 from benchflow_core.contracts.scenes import Role, Scene
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
-from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
@@ -62,7 +61,7 @@ def role_view(rollout: Rollout, role: Role) -> AccessView | None:
     hidden = tuple(rollout.config.sandbox_locked_paths)
     hidden += (SOLUTION,) if rollout.plan.oracles and role.name not in rollout.plan.oracles else ()
     if Capability.ACCESS_VIEW in rollout.plan.capabilities:
-        hidden += tuple(role_home(rollout, other) for other in rollout.plan.skills.by_role if other != role.name)
+        hidden += tuple(rollout.home_of(other) for other in rollout.plan.homes if other != role.name)
     if not role.read_only:
         return AccessView(hidden=hidden) if hidden else None
     shared = (f"{rollout.workdir.rstrip('/')}/{name}" for name in rollout.plan.driver.spec.writable)

@@ -26,12 +26,12 @@ async def failed_credentials(host: Host, planned: Iterable[tuple[Plan, RolloutCo
     """By model, what is wrong with it. Each model is asked once, all at the same time; a replay asks nobody."""
     wanted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for plan, config in planned:
-        if config.replay is not None or config.auth == "native":
+        if config.replay is not None:
             continue
         use = replace(gateway_use(config, plan.task.path.name), record=False, max_tokens=None, max_cost_usd=None)
         for role in plan.roles.values():
             spec = plan.agents[role.agent].spec
-            if spec.wires and (model := role.model):
+            if role.agent not in plan.features.auth and spec.wires and (model := role.model):
                 also = tuple(name for option in spec.auth if not option.native for name in option.env)
                 key = (model, spec.wires, also, use.gateway, tuple(sorted(use.options.items())))
                 wanted[key] = {"model": model, "wires": spec.wires, "also": also, "use": use}

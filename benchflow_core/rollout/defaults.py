@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from benchflow_core.contracts.scenes import Role
@@ -13,16 +13,16 @@ __all__ = ["agent_for", "default_agent", "with_models"]
 
 
 def with_models(
-    roles: Mapping[str, Role], agents: Mapping[str, Loaded], *, native: bool
+    roles: Mapping[str, Role], agents: Mapping[str, Loaded], *, own_login: Container[str]
 ) -> tuple[dict[str, Role], list[str]]:
     """A role without a model has its agent's own, which is then said and recorded like one that was named.
 
-    With a login of the host's, the agent's program takes what that login has.
+    An agent in `own_login` takes the model that its login has.
     """
     settled, notices = dict(roles), []
     for name, role in roles.items():
         default = agents[role.agent].spec.default_model
-        if role.model is None and default is not None and not native:
+        if role.model is None and default is not None and role.agent not in own_login:
             settled[name] = replace(role, model=default)
             notices.append(f"no model was named for '{role.agent}': {default} is taken (-m names another)")
     return settled, list(dict.fromkeys(notices))

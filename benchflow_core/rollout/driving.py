@@ -34,6 +34,7 @@ async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
             agent_time(rollout),
             access.granted(rollout),
             rollout.worlds.guard(),
+            rollout.features.lifetime("turns", rollout.box_view),
         ):
             await _prompt_by_plan(rollout, episode)
         await rollout.disconnect(leave=True)

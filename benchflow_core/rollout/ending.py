@@ -11,7 +11,7 @@ from benchflow_core.errors import BenchflowError, PluginFailed
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["clean_shielded", "end_box"]
+__all__ = ["clean_shielded", "end_box", "leave_features"]
 
 _SECONDS = 120.0
 
@@ -24,6 +24,18 @@ async def end_box(rollout: Rollout, box: Sandbox) -> None:
         if rollout.result.rewards is None:
             rollout.fail(error)
         rollout.notice(error.message)
+
+
+async def leave_features(rollout: Rollout) -> None:
+    """Leave the lifetimes that are still open. A feature that fails there takes no verdict away."""
+    for name in ("agent", "box"):
+        try:
+            await rollout.features.leave(name)
+        except (BenchflowError, OSError) as error:
+            said = error if isinstance(error, BenchflowError) else BenchflowError(str(error))
+            if rollout.result.rewards is None:
+                rollout.fail(said)
+            rollout.notice(said.message)
 
 
 async def clean_shielded(rollout: Rollout) -> None:

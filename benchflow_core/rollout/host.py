@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from benchflow_core.contracts.common import Layer, Runtime, abandoned_folders, process_mark
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, SandboxProvider
@@ -28,9 +28,10 @@ from benchflow_core.rollout.hostwatch import HostWatch
 if TYPE_CHECKING:
     from benchflow_core.gateway import Models
     from benchflow_core.gateway.shared import RemoteGateways
-    from benchflow_core.world import World
 
 __all__ = ["Host", "cache_dir", "private_leftovers"]
+
+T = TypeVar("T")
 
 
 class Host:
@@ -61,7 +62,7 @@ class Host:
         self.watch = HostWatch(folder=self.cache)
         self._providers: dict[tuple[str, tuple[tuple[str, str], ...]], SandboxProvider] = {}
         self._images: dict[str, asyncio.Task[ImageRef]] = {}
-        self._worlds: dict[str, asyncio.Task[World]] = {}
+        self._shared: dict[str, asyncio.Task[Any]] = {}
         self._lock = asyncio.Lock()
 
     def sweep(self) -> None:
@@ -160,26 +161,30 @@ class Host:
                 self._images.pop(key, None)
             raise
 
-    async def shared_world(self, key: str, make: Callable[[], Awaitable[World]]) -> World:
-        """A world that all rollouts of the job use; made by the first that needs it."""
-        if key not in self._worlds:
-            self._worlds[key] = asyncio.ensure_future(make())
-        task = self._worlds[key]
+    async def once(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
+        """Return what all rollouts of the job share under a key; made by the first that needs it.
+
+        One with a `teardown` is torn down with the job.
+        """
+        if key not in self._shared:
+            self._shared[key] = asyncio.ensure_future(make())
+        task = self._shared[key]
         try:
-            return await asyncio.shield(task)
+            found: T = await asyncio.shield(task)
+            return found
         except BaseException:
-            if task.done() and self._worlds.get(key) is task:
-                del self._worlds[key]
+            if task.done() and self._shared.get(key) is task:
+                del self._shared[key]
             raise
 
-    async def _end_worlds(self) -> None:
-        worlds, self._worlds = list(self._worlds.values()), {}
-        for task in worlds:
+    async def _end_shared(self) -> None:
+        shared, self._shared = list(self._shared.values()), {}
+        for task in shared:
             if not task.done():
                 task.cancel()
-        for world in await asyncio.gather(*worlds, return_exceptions=True):
-            if not isinstance(world, BaseException):
-                await world.teardown()
+        for thing in await asyncio.gather(*shared, return_exceptions=True):
+            if not isinstance(thing, BaseException) and hasattr(thing, "teardown"):
+                await thing.teardown()
 
     def forget_images(self) -> None:
         """A box did not start: the next one asks the provider again whether its image is still there."""
@@ -191,7 +196,7 @@ class Host:
         for task in images:
             task.cancel()
         await asyncio.gather(*images, return_exceptions=True)
-        await self._end_worlds()
+        await self._end_shared()
         open_, self._providers = [provider.close() for provider in self._providers.values()], {}
         if "models" in self.__dict__:
             open_.append(self.models.close())

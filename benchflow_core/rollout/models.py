@@ -19,6 +19,7 @@ from benchflow_core.rollout.finish import sum_usage
 if TYPE_CHECKING:
     from benchflow_core.gateway import GatewayUse, IssuedModel, Purpose
     from benchflow_core.gateway.replayed import ReplayReport
+    from benchflow_core.plugins import Loaded
     from benchflow_core.rollout.rollout import Rollout
     from benchflow_core.rollout.sessions import LiveSession
 
@@ -42,9 +43,10 @@ class RolloutModels:
         self._turns: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
         """Per role: how many exchanges there were when each turn ended, and which turn that was."""
 
-    async def for_agent(self, role: str, spec: Any, model: str | None) -> ModelEndpoint | None:
+    async def for_agent(self, role: str, agent: Loaded, model: str | None) -> ModelEndpoint | None:
         """Where this role's agent finds its model, inside the box."""
-        if not spec.wires or self._rollout.config.auth == "native":
+        spec = agent.spec
+        if not spec.wires or self._rollout.plan.roles[role].agent in self._rollout.plan.features.auth:
             return None
         if model is None:
             raise ConfigurationError(f"role '{role}' has no model.", remedy="Add -m MODEL.")

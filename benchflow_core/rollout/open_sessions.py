@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from benchflow_core.contracts.agents import SessionEvent
 from benchflow_core.contracts.drivers import TurnRecord
 from benchflow_core.contracts.sandboxes import AccessView
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.rollout import access
 from benchflow_core.rollout.session_checks import check_update
 from benchflow_core.rollout.sessions import LiveSession, open_live_session
@@ -63,16 +63,23 @@ class OpenSessions:
         """All of them. `leave`: what agents started lives on."""
         rollout, live = self._rollout, list(self._live.values())
         self._live = {}
+        failure: BaseException | None = None
         for session in live:
-            await (session.leave(rollout.sandbox) if leave else session.close())
+            try:
+                await (session.leave(rollout.sandbox) if leave else session.close())
+            except BenchflowError as error:
+                failure = failure or error
             rollout.host.redactor.tree(rollout.record.dir.agent)
             rollout.record.event("session_closed", {"agent": session.agent.name}, role=session.role.name)
+        if failure is not None:
+            raise failure
 
     def _heard(self, live: LiveSession, event: SessionEvent) -> None:
         """Check one update of a session and write it to the log."""
         check_update(event)
         record = self._rollout.record
         record.event(event.kind, event.data, **live.place)
+        self._rollout.features.update(live.role.name, live.place.get("turn"), event.kind, event.data)
         if event.kind in ("tool_call", "tool_call_update") and (skill := live.loads_skill(event.data)):
             call = {"toolCallId": event.data.get("toolCallId"), "skill": skill}
             record.event("skill_invoked", call, **live.place)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, Layer, Runtime
+from benchflow_core.contracts.core import LoadedPlugin
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
 from benchflow_core.contracts.tasks import Task, VerifierSettings
@@ -29,7 +30,8 @@ from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.defaults import default_agent, with_models
 from benchflow_core.rollout.driver_word import driver_params, driver_word
-from benchflow_core.rollout.login import native_option
+from benchflow_core.rollout.feature_views import settings_view
+from benchflow_core.rollout.features import FeaturePlans, RolloutPlanView, plan_features
 from benchflow_core.rollout.models import gateway_use
 from benchflow_core.rollout.refuse import (
     refuse_agent,
@@ -89,6 +91,7 @@ class Plan:
     """Who decides the prompts instead of the driver."""
     notices: tuple[str, ...] = ()
     world: WorldPlan | None = None
+    features: FeaturePlans = field(default_factory=FeaturePlans)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -98,15 +101,9 @@ class Plan:
 
     def image_request(self, config: RolloutConfig) -> ImageRequest:
         env = self.task.environment
-        return ImageRequest(
-            context=context_of(env, config.context_root),
-            dockerfile=env.dockerfile,
-            image=env.image or self._worlds_image(),
-            compose=env.compose,
-            timeout=env.build_timeout,
-            allow_substitute=config.allow_substitute or env.allow_substitute,
-            base_override=config.base_image_override,
-        )
+        none = not (env.image or env.dockerfile or env.compose)
+        own = self._worlds_image() or (self.features.image if none else None)
+        return _image_request(self.task, config, own)
 
     def _worlds_image(self) -> str | None:
         """A task without an image of its own is solved on the environment's."""
@@ -116,10 +113,16 @@ class Plan:
         declared = self.world.manifest.environment
         return declared.image or declared.base_image
 
+    @property
+    def homes(self) -> dict[str, str]:
+        """Role to the name of its own folder below the user's home; the others are at home there itself."""
+        return {**{role: f".benchflow-{role}" for role in self.skills.by_role}, **self.features.homes}
+
     def layers(self) -> tuple[Layer, ...]:
         by_key = {layer.key: layer for agent in self.agents.values() for layer in agent.spec.layers}
         if self.world is not None and not self.world.own_box:
             by_key |= {layer.key: layer for layer in self.world.layers()}
+        by_key |= {layer.key: layer for layer in self.features.layers}
         return tuple(by_key.values())
 
     def runtimes(self) -> tuple[Runtime, ...]:
@@ -129,6 +132,7 @@ class Plan:
         ]
         if self.world is not None and not self.world.own_box:
             wanted += self.world.runtimes()
+        wanted += self.features.runtimes
         return tuple(dict.fromkeys(wanted))
 
     def plugins(self) -> list[dict[str, str]]:
@@ -138,10 +142,32 @@ class Plan:
     @cached_property
     def _stamps(self) -> list[dict[str, str]]:
         agents = [*self.agents.values(), *(a.inner for a in self.agents.values() if a.inner)]
-        used = [self.adapter, self.sandbox, self.driver, *self.gateways, *self.verifiers.values(), *agents]
+        used: list[LoadedPlugin] = [
+            self.adapter,
+            self.sandbox,
+            self.driver,
+            *self.gateways,
+            *self.verifiers.values(),
+            *agents,
+        ]
         used += self.world.loaded() if self.world else []
+        used += self.features.plugins
         stamps = {(p.kind, p.name): p.stamp() for p in used}
         return [stamps[key] for key in sorted(stamps)]
+
+
+def _image_request(task: Task, config: RolloutConfig, image: str | None = None) -> ImageRequest:
+    """Return what the task's box is made from; `image` is for a task that names none."""
+    env = task.environment
+    return ImageRequest(
+        context=context_of(env, config.context_root),
+        dockerfile=env.dockerfile,
+        image=env.image or image,
+        compose=env.compose,
+        timeout=env.build_timeout,
+        allow_substitute=config.allow_substitute or env.allow_substitute,
+        base_override=config.base_image_override,
+    )
 
 
 def _skill_digests(skills: SkillPlan, task: Task) -> dict[str, str]:
@@ -177,30 +203,47 @@ def make_plan(
     if skills.generated:
         scenes = self_generating(scenes, task)
         steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
-    refuse_options(roles, agents, config.agent_options, config.agent_env, env)
-    roles, defaults = with_models(roles, agents, native=config.auth == "native")
     sandbox, passed_over = take_sandbox(config.sandbox, plugins, env, elsewhere=elsewhere)
     capabilities = sandbox_capabilities(sandbox)
+    digest = digest or task_digest(task.path)
+    view = RolloutPlanView(
+        task=task,
+        digest=digest,
+        scenes=scenes,
+        roles=roles,
+        agents=agents,
+        sandbox=sandbox,
+        capabilities=capabilities,
+        settings=settings_view(config),
+        image=_image_request(task, config),
+        env=env,
+        registry=plugins,
+    )
+    features = plan_features(view)
+    scenes = list(features.scenes(scenes))
+    steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
+    refuse_options(roles, agents, config.agent_options, config.agent_env, env)
+    roles, defaults = with_models(roles, agents, own_login=features.auth)
     isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
-    digest = digest or task_digest(task.path)
     notices = [
         *([config.dataset["warning"]] if config.dataset and "warning" in config.dataset else []),
         *(f"no agent was named: '{name}' is taken (-a names another)" for name in unnamed),
         *passed_over,
         *defaults,
         *task.notices,
+        *features.notices,
         *filter(None, [drift(task.path, digest)]),
         *(f"sandbox '{sandbox.name}' lacks {c}, which the task would like ({why})" for c, why in wishes.items()),
     ]
-    context_of(task.environment, config.context_root)
     substitute = config.allow_substitute or task.environment.allow_substitute
     refuse_missing(task, sandbox, capabilities, plugins, isolation=isolation, substitute=substitute)
     world = _world(config, task, plugins, env, capabilities)
+    offered = [*(world.mcp_servers() if world else ()), *features.mcp_servers]
     for name, agent in agents.items():
-        refuse_agent(name, agent, task, sandbox, capabilities, offered=world.mcp_servers() if world else ())
+        refuse_agent(name, agent, task, sandbox, capabilities, offered=offered)
         if config.usage_tracking == "required":
-            refuse_uncounted(name, agent, native=config.auth == "native")
+            refuse_uncounted(name, agent, native=name in features.auth)
     oracles = oracle_roles(scenes) if task.solution else frozenset()
     notices += check_access(roles, oracles, config.sandbox_locked_paths, sandbox, capabilities)
     own = compile_scenes_to_steps(config.scenes)
@@ -226,7 +269,7 @@ def make_plan(
     refuse_judge(settings, verifiers, plugins, env, use)
     refuse_speechless(user, roles, plugins, env, use)
     try:
-        routes = _routes(roles, agents, plugins, env, use, native=config.auth == "native")
+        routes = _routes(roles, agents, plugins, env, use, own_login=features.auth)
     except ConfigurationError as error:
         if unnamed:
             raise ConfigurationError(
@@ -255,6 +298,7 @@ def make_plan(
         user=user,
         notices=tuple(notices),
         world=world,
+        features=features,
     )
     sandbox.spec.refuse(config.sandbox_options, env, plan.image_request(config))
     return plan
@@ -342,14 +386,13 @@ def _routes(
     env: Mapping[str, str],
     use: GatewayUse,
     *,
-    native: bool,
+    own_login: Container[str],
 ) -> dict[str, Chosen]:
     """How each role reaches its model; a missing model, key or way is said now and not in the middle of a fleet."""
     found: dict[str, Chosen] = {}
     for role in roles.values():
         spec = agents[role.agent].spec
-        if native and spec.wires:
-            native_option(role.agent, spec, env)
+        if role.agent in own_login:
             continue
         if spec.wires and role.model is None:
             raise ConfigurationError(f"agent '{role.agent}' needs a model.", remedy="Add -m MODEL.")

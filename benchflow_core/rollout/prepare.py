@@ -82,6 +82,7 @@ async def ready_box(rollout: Rollout) -> None:
         await _take_as_origin(rollout)
     rollout.result.sandbox_id = rollout.sandbox.info.id
     await rollout.worlds.provision()
+    await rollout.features.enter("box", rollout.box_view)
     if task.environment.healthcheck:
         await boxes.wait_healthy(rollout.sandbox, task.environment.healthcheck)
 
@@ -107,6 +108,7 @@ async def ready_agent(rollout: Rollout) -> None:
         await boxes.ensure_user(sandbox, rollout.config.sandbox_user, rollout.workdir)
     rollout.agent_home = await boxes.user_home(sandbox, rollout.agent_user)
     await skills.bring(rollout)
+    await rollout.features.enter("agent", rollout.box_view)
     await access.try_views(rollout)
     for hook in rollout.config.pre_agent_hooks:
         from benchflow_core.world.services import ServiceHook

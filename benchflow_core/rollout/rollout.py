@@ -31,8 +31,9 @@ from benchflow_core.rollout import collect, driving, ending, finish, learning, p
 from benchflow_core.rollout.branch import Branch, RunChild, branch
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.deadline import deadline
+from benchflow_core.rollout.feature_views import BoxView, RolloutRunView
+from benchflow_core.rollout.features import FeatureRuns
 from benchflow_core.rollout.host import Host
-from benchflow_core.rollout.login import Logins
 from benchflow_core.rollout.models import RolloutModels
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.open_sessions import OpenSessions
@@ -96,8 +97,11 @@ class Rollout:
         self.sessions = OpenSessions(self)
         self.models = RolloutModels(self)
         self.keeper = Keeper(self)
-        self.logins = Logins(self)
         self.worlds = RolloutWorld(self)
+        self.box_view = BoxView(self)
+        self.goes_on_from: Path | None = None
+        """What the features of an earlier rollout saved, where this one goes on from it."""
+        self.features = FeatureRuns(self.plan.features, lambda feature: RolloutRunView(self, feature))
         self.events_before: Path | None = None
         """Of the rollout that is verified again, where this one is not the one that ran."""
         self.is_reference = False
@@ -266,7 +270,7 @@ class Rollout:
     async def execute(self, prompts: Sequence[str | None] | None = None) -> list[TurnRecord]:
         """Send prompts to the connected role (`None`: the instruction), within the agent's time."""
         role = self.sessions.first or next(iter(self.plan.roles))
-        async with driving.agent_time(self), self.worlds.guard():
+        async with driving.agent_time(self), self.worlds.guard(), self.features.lifetime("turns", self.box_view):
             return [await self.prompt(role, text) for text in (prompts or [None])]
 
     async def prompt(
@@ -278,7 +282,6 @@ class Rollout:
     async def disconnect(self, *, leave: bool = False) -> None:
         """Kill every agent process: only the file system carries over. `leave`: what agents started lives on."""
         await self.sessions.close(leave=leave)
-        await self.logins.withdraw()
 
     async def verify(self) -> Rewards | None:
         """Verify the box as it stands; the verdict goes into the result."""
@@ -300,6 +303,7 @@ class Rollout:
             if self._record is not None:
                 await self.disconnect()
                 await self.models.finish()
+            await ending.leave_features(self)
             if self._sandbox is not None:
                 await self.host.models.leave(self._sandbox)
                 async with self.in_phase("cleanup", None):
@@ -388,6 +392,7 @@ class Rollout:
 
     async def gather(self) -> None:
         """Logs and artifacts, before the verifier."""
+        await self.features.leave("agent")
         await skills.fetch_generated(self)
         await collect.gather(self)
 
@@ -438,6 +443,11 @@ class Rollout:
             self.result.notices.append(text)
             self.record.event("notice", {"text": text})
 
+    def home_of(self, role: str) -> str:
+        """The home of a role: the user's, or a folder of its own below it."""
+        own = self.plan.homes.get(role)
+        return f"{self.agent_home.rstrip('/')}/{own}" if own else self.agent_home
+
     def settings(self) -> VerifierSettings:
         return self.step.verifier if self.step else self.plan.task.verifier
 
@@ -445,6 +455,7 @@ class Rollout:
         task = self.plan.task
         text = self.step.instruction if self.step else task.instruction
         whole = (f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text) + learning.note(self)
+        whole += self.plan.features.note
         named = collect.named_workdir(self) if self._sandbox is not None else self.workdir
         return whole if named == self.workdir else f"{whole}\n\n(Here {named} is {self.workdir}.)"
 

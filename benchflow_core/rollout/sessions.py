@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.agents import AgentContext, Launch, Session, SessionContext, SessionEvent
+from benchflow_core.contracts.common import upload_secret
 from benchflow_core.contracts.sandboxes import AccessView, Process, Sandbox
 from benchflow_core.contracts.scenes import Role
 from benchflow_core.contracts.sessions import ClientFiles, PermissionCallback, SessionOptions
@@ -16,8 +17,6 @@ from benchflow_core.errors import CapabilityMissing, ConfigurationError, Connect
 from benchflow_core.plugins import Loaded
 from benchflow_core.plugins.dotted import resolve
 from benchflow_core.rollout.companions import RunningCompanion, start_companion
-from benchflow_core.rollout.login import native_option, upload_secret
-from benchflow_core.rollout.skills import role_home
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
@@ -38,6 +37,8 @@ class LiveSession:
         self.process: Process | None = None
         self.companions: list[RunningCompanion] = []
         self.place: dict[str, Any] = {}
+        self.lifetimes = AsyncExitStack()
+        """What features brought for it, taken back when it ends."""
         self._skill_calls: set[tuple[Any, Any]] = set()
 
     def loads_skill(self, call: Mapping[str, Any]) -> str | None:
@@ -65,13 +66,14 @@ class LiveSession:
         await self.close()
 
     async def close(self) -> None:
-        """Never raises: what can be ended is ended."""
+        """End what can be ended. Only a feature's failure to take back what it brought is raised."""
         if self.session is not None:
             with suppress(Exception):
                 await self.session.close()
         for process in self.companions:
             with suppress(Exception):
                 await process.kill()
+        await self.lifetimes.aclose()
 
 
 Heard = Callable[[LiveSession, SessionEvent], None]
@@ -115,11 +117,13 @@ async def _open(rollout: Rollout, live: LiveSession, heard: Heard) -> None:
         return
     launch = spec.prepare(context)
     await _write_files(rollout.sandbox, launch.files, context.user)
-    login = await rollout.logins.bring(live.agent.name, spec, context) if context.auth else {}
+    brought = await live.lifetimes.enter_async_context(
+        rollout.features.variables("session", rollout.box_view, role.name)
+    )
     for companion in launch.companions:
         log = rollout.record.dir.agent_log(f"{role.agent}-{companion.name}")
         live.companions.append(await start_companion(rollout.sandbox, companion, context, log))
-    env = {**login, **context.env, **launch.env}
+    env = {**brought, **context.env, **launch.env}
     rollout.record.event("agent_launch", {"argv": list(launch.argv), "env": sorted(env), "files": sorted(launch.files)})
     process = live.process = await rollout.sandbox.spawn(
         launch.argv, cwd=launch.cwd or context.workdir, env=env, user=rollout.agent_user, view=live.view
@@ -130,9 +134,8 @@ async def _open(rollout: Rollout, live: LiveSession, heard: Heard) -> None:
 
 async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContext:
     config = rollout.config
-    native = config.auth == "native" and spec.wires
     network = (rollout.step.agent_network if rollout.step else None) or rollout.plan.task.agent_network
-    home = role_home(rollout, role.name)
+    home = rollout.home_of(role.name)
     return AgentContext(
         workdir=rollout.workdir,
         home=home,
@@ -140,14 +143,14 @@ async def _agent_context(rollout: Rollout, role: Role, spec: Any) -> AgentContex
         prefix=spec.layers[0].prefix if spec.layers else None,
         runtimes=rollout.image.runtimes,
         model=role.model,
-        endpoint=await rollout.models.for_agent(role.name, spec, role.model),
+        endpoint=await rollout.models.for_agent(role.name, rollout.plan.agents[role.agent], role.model),
         role=role.name,
         effort=role.reasoning_effort,
-        env={"HOME": home, **rollout.worlds.agent_env(), **config.agent_env, **role.env},
+        env={"HOME": home, **rollout.worlds.agent_env(), **rollout.plan.features.env, **config.agent_env, **role.env},
         options={**config.agent_options, **role.options},
-        mcp_servers=rollout.worlds.mcp_servers(),
+        mcp_servers=(*rollout.worlds.mcp_servers(), *rollout.plan.features.mcp_servers),
         permissions=config.permissions,
-        auth=native_option(role.agent, spec, rollout.host.env) if native else None,
+        auth=rollout.plan.features.auth.get(role.agent),
         web_tools=(network or rollout.plan.task.environment.network).mode == "public",
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchflow_core.plugins import Loaded
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["SkillPlan", "bring", "fetch_generated", "fetch_learned", "plan_skills", "role_home", "self_generating"]
+__all__ = ["SkillPlan", "bring", "fetch_generated", "fetch_learned", "plan_skills", "self_generating"]
 
 _GENERATED: Final = "generated-skills"
 _CREATE: Final = f"""Before you or anybody solves the task below, write down what helps to solve it.
@@ -63,12 +63,6 @@ def plan_skills(
         raise ConfigurationError(f"role '{next(iter(own))}' brings skills, and --skill-mode no-skill wants none.")
     shared = {folder.name: folder for folder in common.folders}
     return replace(common, by_role={role: tuple({**shared, **found}.values()) for role, found in own.items()})
-
-
-def role_home(rollout: Rollout, role: str) -> str:
-    """Where a role is at home: with the others, unless it has skills of its own."""
-    home = rollout.agent_home.rstrip("/")
-    return f"{home}/.benchflow-{role}" if role in rollout.plan.skills.by_role else rollout.agent_home
 
 
 def _plan_common(config: RolloutConfig, task: Task, agents: Mapping[str, Loaded]) -> SkillPlan:
@@ -172,7 +166,7 @@ async def _refuse_left(rollout: Rollout) -> None:
 
 async def _bring_own(rollout: Rollout) -> None:
     for role, folders in rollout.plan.skills.by_role.items():
-        home = role_home(rollout, role)
+        home = rollout.home_of(role)
         made = await rollout.sandbox.exec(("mkdir", "-p", home), user=rollout.agent_user, cwd="/", timeout=60)
         if made.exit_code:
             raise InfrastructureError(f"a home for role '{role}' could not be made in {home}.")
@@ -202,7 +196,7 @@ async def fetch_generated(rollout: Rollout) -> None:
 def _places(rollout: Rollout) -> list[str]:
     """One per agent: in its home where it looks there, so that the working directory stays the task's."""
     roles = rollout.plan.roles.values()
-    found = [_place(rollout.plan.agents[r.agent], role_home(rollout, r.name), rollout.workdir) for r in roles]
+    found = [_place(rollout.plan.agents[r.agent], rollout.home_of(r.name), rollout.workdir) for r in roles]
     return list(dict.fromkeys(place for place in found if place))
 
 

@@ -51,6 +51,7 @@ async def _one(rollout: Rollout, step: Step) -> Rewards | None:
         entry["error"] = rollout.error.to_json()
         if rollout.error.kind is not ErrorKind.AGENT:
             raise rollout.error
+    await rollout.features.leave("agent")
     folder = rollout.record.dir.steps / step.name
     await collect.collect_logs(rollout.sandbox, folder / "agent", rollout.host.redactor)
     wanted = (*rollout.plan.task.artifacts, *step.artifacts)

@@ -70,7 +70,8 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
         request = replace(request, provider=provider, sandbox=box)
     request = replace(request, world=await rollout.worlds.hand_over(target.parent / "world" / "state"))
     try:
-        verdict = await verify(request)
+        async with rollout.features.verification(rollout.box_view, target.parent):
+            verdict = await verify(request)
     except InfrastructureError as error:
         if (full := disk_full(rollout)) is not None:
             raise full from error
@@ -150,14 +151,11 @@ def _as_json(value: Any) -> dict[str, Any]:
 async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
     rollout.record.event("soft_verify_started")
     target = rollout.host.work_dir / f"{rollout.name}-soft-{rollout.turn}"
-    await rollout.logins.withdraw(forget=False)
-    try:
+    async with rollout.features.verification(rollout.box_view, target):
         world = await rollout.worlds.hand_over(target / "world")
         request = replace(verify_request(rollout, target / "verifier"), world=world)
         if policies(request.task, request.settings, request.capabilities)[0] == "shared":
             rollout.notice(_WITHIN_REACH)
         verdict = await soft_verify(request)
-    finally:
-        await rollout.logins.restore()
     rollout.record.event("soft_verify_finished", {"rewards": verdict.rewards, "error": verdict.error})
     return verdict

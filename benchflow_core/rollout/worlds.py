@@ -82,7 +82,7 @@ class RolloutWorld:
             return await self._make(plan, World(plan, WorldDirs(logs)))
 
         rollout = self._rollout
-        return await rollout.host.shared_world(f"{rollout.plan.sandbox.name} {plan.env_hash}", make)
+        return await rollout.host.once(f"{rollout.plan.sandbox.name} {plan.env_hash}", make)
 
     async def _make(self, plan: WorldPlan, world: World) -> World:
         rollout = self._rollout

@@ -78,6 +78,9 @@ def test_a_login_is_used_marked_and_taken_out_again(bench, somebodys, task, tmp_
 def test_what_is_missing_is_said_before_anything_starts(bench, name, somebodys, task, tmp_path):
     none = bench("eval", "create", "-t", task, "-a", "somebodys", "--auth", "native", more=somebodys)
     assert none.code == 1 and "~/.somebody/login.json" in none.err and not (tmp_path / "jobs").exists()
+    login = tmp_path / "home" / ".somebody" / "login.json"
+    login.parent.mkdir(parents=True)
+    login.write_text("{}")
     required = ("--auth", "native", "--usage-tracking", "required")
     counted = bench("eval", "create", "-t", task, "-a", "somebodys", *required, more=somebodys)
     assert counted.code == 1 and "nobody counts tokens" in counted.err

@@ -1,0 +1,1 @@
+"""Features that come with BenchFlow, a folder each."""

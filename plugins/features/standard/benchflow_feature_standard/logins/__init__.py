@@ -1,0 +1,1 @@
+"""Logins of this host for agents: `--auth native`."""
