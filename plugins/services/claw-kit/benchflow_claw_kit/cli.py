@@ -91,8 +91,7 @@ def _existing(options: argparse.Namespace) -> None:
 
 
 def _serve(service: Service, options: argparse.Namespace) -> int:
-    from benchflow_claw_kit.listener import serve
-    from benchflow_claw_kit.server import ClawApp
+    from benchflow_claw_kit.server import ClawApp, serve
 
     store = _open(service, options, options.clock)
     with store.transaction():
