@@ -13,7 +13,7 @@ from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint
-    from benchflow_core.contracts.sandboxes import AccessView, Sandbox
+    from benchflow_core.contracts.sandboxes import AccessView, HostEndpoint, Sandbox
 
 __all__ = ["DriverSpec", "Episode", "SoftVerdict", "TurnRecord"]
 
@@ -77,8 +77,11 @@ class Episode(Protocol):
 
     async def soft_verify(self) -> SoftVerdict: ...
 
-    async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
-        """Serve an ASGI app of the driver's on the host and return its URL inside the box."""
+    async def serve(self, endpoint: HostEndpoint, *, port: int | None = None) -> str:
+        """Show a server of the driver's on this host at a port of the box's loopback, and return its URL there.
+
+        It is shown until `finish` is done. `benchflow_wires.asgi` starts one for an ASGI application.
+        """
 
     def reward(
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -9,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 from benchflow_core.contracts.common import Capability
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
 from benchflow_core.contracts.gateways import ModelEndpoint
-from benchflow_core.contracts.sandboxes import AccessView, Sandbox
+from benchflow_core.contracts.sandboxes import AccessView, HostEndpoint, Sandbox
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
+from benchflow_core.plugins.dotted import resolve
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["RolloutEpisode"]
+
+_SERVE_APP = "serve(app) is now: async with benchflow_wires.asgi.serve_app(app, …) as endpoint: serve(endpoint)"
 
 
 class RolloutEpisode:
@@ -60,18 +64,25 @@ class RolloutEpisode:
     async def soft_verify(self) -> SoftVerdict:
         return await self._rollout.soft_verify()
 
-    async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
-        from benchflow_core.rollout.serving import served
+    async def serve(self, endpoint: HostEndpoint, *, port: int | None = None) -> str:
         from benchflow_core.world.forward import show
 
         rollout = self._rollout
-        endpoint = await self._stack.enter_async_context(served(app, self._app_failed))
+        if not isinstance(endpoint, HostEndpoint):
+            endpoint = await self._serve_app(endpoint)
         url = await show(self._stack, rollout.sandbox, endpoint, port, rollout.image.runtimes)
         rollout.record.event("driver_serves", {"url": url})
         return url
 
-    def _app_failed(self, what: str) -> None:
-        self._rollout.record.event("driver_app_failed", {"message": what})
+    async def _serve_app(self, app: Callable[..., Awaitable[None]]) -> HostEndpoint:
+        """Serve an ASGI application, for drivers written before `serve` took an endpoint."""
+        warnings.warn(_SERVE_APP, DeprecationWarning, stacklevel=3)
+        serve_app = resolve("benchflow_wires.asgi:serve_app", "a driver that passes an application to serve()")
+        server = serve_app(
+            app, "the driver's application", lambda why: self.note("driver_app_failed", {"message": why})
+        )
+        endpoint: HostEndpoint = await self._stack.enter_async_context(server)
+        return endpoint
 
     def reward(
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None

@@ -15,6 +15,7 @@ OWN_LOOP = """
         AdapterSpec, DriverSpec, Task, TaskEnvironment, VerifierSettings, VerifierSpec, VerifyResult)
     from benchflow_core.errors import RewardMissing
     from benchflow_core.hookspecs import hookimpl
+    from benchflow_wires.asgi import serve_app
 
     class Dialect:
         name, wants = "own-loop", ()
@@ -38,10 +39,11 @@ OWN_LOOP = """
                 episode.reward(float(done[0] == episode.task.verifier.params["answer"]), source="own:submit")
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"finished"})
-        url = await episode.serve(app)
-        for _ in range(params["turns"]):
-            if not done:
-                await episode.prompt(episode.roles[0], f"{episode.task.instruction} POST {url}/submit")
+        async with serve_app(app, "the environment") as endpoint:
+            url = await episode.serve(endpoint)
+            for _ in range(params["turns"]):
+                if not done:
+                    await episode.prompt(episode.roles[0], f"{episode.task.instruction} POST {url}/submit")
         episode.report({"answered": bool(done)})
 
     async def finish(episode, params):

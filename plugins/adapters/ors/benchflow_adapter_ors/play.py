@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from benchflow_wires.asgi import serve_app
+
 from benchflow_adapter_ors.bridge import Bridge
 from benchflow_adapter_ors.episode import Episode, opened
 from benchflow_adapter_ors.rewards import SOURCE
@@ -36,11 +38,12 @@ async def play(rollout: Rollout, params: Mapping[str, Any]) -> None:
         )
         reason = "the agent's turn did not end by itself"
         try:
-            await rollout.serve(bridge.app(), port=PORT)
-            turn = await _unless_lost(rollout.prompt(rollout.roles[0], prompt), bridge, episode)
-            if last and not bridge.finished:
-                said = {last["arg"]: _last_words(turn)} if last.get("arg") else {}
-                await _unless_lost(bridge.call(last["name"], said), bridge, episode)
+            async with serve_app(bridge.app(), "the server of the episode's tools") as endpoint:
+                await rollout.serve(endpoint, port=PORT)
+                turn = await _unless_lost(rollout.prompt(rollout.roles[0], prompt), bridge, episode)
+                if last and not bridge.finished:
+                    said = {last["arg"]: _last_words(turn)} if last.get("arg") else {}
+                    await _unless_lost(bridge.call(last["name"], said), bridge, episode)
             reason = "by the environment" if bridge.finished else "the agent ended its turn before the episode was over"
         finally:
             ended = {"finished": bridge.finished, "reason": reason, "calls": bridge.calls}

@@ -22,7 +22,6 @@ from benchflow_testing_kit.episode import RecordedEpisode
 
 from benchflow_core.contracts import SourceRequest
 from benchflow_core.errors import BenchflowError, CredentialRefused, InfrastructureError, TaskError
-from benchflow_core.rollout.serving import served
 
 SPEC = {"word": "echo"}
 GOOD = {"blocks": [{"type": "text", "text": "Well."}], "metadata": None, "reward": 0.5, "finished": False}
@@ -111,8 +110,7 @@ async def played(odd: Odd, tmp_path: Path, calls: int = 1) -> RecordedEpisode:
     async def agent(episode: RecordedEpisode, prompt: str) -> None:
         from mcp import Client
 
-        (app,) = episode.apps.values()
-        async with served(app, print) as endpoint, Client(f"http://127.0.0.1:{endpoint.port}/mcp") as client:
+        async with Client(f"{episode.served[0]}/mcp") as client:
             for _ in range(calls):
                 answer = await client.call_tool("act", {})
                 episode.notes.append(("shown", {"text": answer.content[0].text, "error": answer.is_error}))

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from benchflow_wires.asgi import serve_app
+
 from benchflow_adapter_verifiers.process import Message, Worker
 from benchflow_adapter_verifiers.source import environment_of, module_folder
 from benchflow_adapter_verifiers.task import PORT
@@ -31,7 +33,12 @@ async def drive(episode: Episode) -> None:
     """Prompt as the environment wants it, until it has given its verdict."""
     play = _plays[episode] = await _open(episode)
     try:
-        await play.run()
+        async with contextlib.AsyncExitStack() as stack:
+            if episode.task.environment.mcp_servers:
+                app = serve_app(play.tools, "the environment's tools", play.tools_failed)
+                await episode.serve(await stack.enter_async_context(app), port=PORT)
+            play.start()
+            await play.run()
     except asyncio.CancelledError:
         play.over = "agent_timeout"
         raise
@@ -68,11 +75,7 @@ async def _open(episode: Episode) -> Play:
         )
     spec = meta["spec"]
     worker = await Worker.of(environment_of(spec, root), module_folder(spec, root), tuple(spec["allow_env"]))
-    play = Play(episode, worker, dict(zip(seats, roles, strict=False)) if len(seats) == 1 else {s: s for s in seats})
-    if episode.task.environment.mcp_servers:
-        await episode.serve(play.tools, port=PORT)
-    play.start()
-    return play
+    return Play(episode, worker, dict(zip(seats, roles, strict=False)) if len(seats) == 1 else {s: s for s in seats})
 
 
 class Play:
@@ -150,6 +153,10 @@ class Play:
             return
         response = await self._worker.ask_tool(self._number, scope["path"].strip("/"), request)
         await _respond(send, 202 if response is None else 200, response)
+
+    def tools_failed(self, message: str) -> None:
+        """Note what `tools` raised."""
+        self._episode.note("driver_app_failed", {"message": message})
 
     def _role(self, asked: Message) -> str:
         return self._roles.get(asked["seat"]) or next(iter(self._roles.values()))

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-import uvicorn
+from benchflow_wires.asgi import serve_app
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import Field  # noqa: TID253 - this module is imported only when a reviewer is wanted
 
 from benchflow_core.contracts import HostEndpoint, HostServiceContext
-from benchflow_core.errors import InfrastructureError
 from benchflow_service_reviewer.review import Reviewer
 
 __all__ = ["build_server", "serve"]
 
-_START = 15.0
-_STOP = 5.0
 _TOLD = (
     "Ask review_code for an independent opinion of your work. The reviewer reads your workspace and changes nothing."
 )
-
-
-class _Server(uvicorn.Server):
-    """Leaves the signals of this process alone."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def build_server(reviewer: Reviewer) -> MCPServer[Any]:
@@ -72,32 +58,8 @@ async def serve(context: HostServiceContext) -> AsyncIterator[HostEndpoint]:
     # The port inside the box is another, and only that box reaches this one: a Host header proves nothing here.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = build_server(reviewer).streamable_http_app(transport_security=security)
-    listener = socket.create_server(("127.0.0.1", 0))
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    port = listener.getsockname()[1]
-    config = uvicorn.Config(
-        app, log_config=None, log_level=logging.CRITICAL, lifespan="on", timeout_graceful_shutdown=1, access_log=False
-    )
-    server = _Server(config)
-    running = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        await _started(server, running)
-        yield HostEndpoint("127.0.0.1", port)
-    finally:
-        await reviewer.close()
-        server.should_exit = True
-        done, _ = await asyncio.wait({running}, timeout=_STOP)
-        if not done:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-        listener.close()
-
-
-async def _started(server: uvicorn.Server, running: asyncio.Task[None]) -> None:
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _START
-    while not server.started:
-        if running.done() or loop.time() > until:
-            reason = running.exception() if running.done() and not running.cancelled() else "it took too long"
-            raise InfrastructureError(f"the reviewer did not start: {reason}")
-        await asyncio.sleep(0.01)
+    async with serve_app(app, "the reviewer") as endpoint:
+        try:
+            yield endpoint
+        finally:
+            await reviewer.close()

@@ -11,6 +11,7 @@ import pytest
 
 from benchflow_core.contracts import (
     AccessView,
+    HostEndpoint,
     ModelEndpoint,
     PromptOutcome,
     Sandbox,
@@ -34,8 +35,8 @@ class RecordedEpisode:
         task: Task | None = None,
         agent: Callable[[RecordedEpisode, str], Awaitable[None]] | None = None,
     ) -> None:
-        """`agent`: what is done about each prompt; it may call what the driver serves (`apps`, by URL)."""
-        self.apps: dict[str, Callable[..., Awaitable[None]]] = {}
+        """`agent`: what is done about each prompt; it may call what the driver serves (`served`, URLs)."""
+        self.served: list[str] = []
         self._task = task
         self._agent = agent
         self.prompts: list[tuple[str, str]] = []
@@ -79,10 +80,9 @@ class RecordedEpisode:
     async def soft_verify(self) -> SoftVerdict:
         return SoftVerdict({"reward": 1.0 if self._passes else 0.0})
 
-    async def serve(self, app: Callable[..., Awaitable[None]], *, port: int | None = None) -> str:
-        url = f"http://127.0.0.1:{port or 40_000 + len(self.apps)}"
-        self.apps[url] = app
-        return url
+    async def serve(self, endpoint: HostEndpoint, *, port: int | None = None) -> str:
+        self.served.append(f"http://{endpoint.host}:{endpoint.port}")
+        return self.served[-1]
 
     def reward(
         self, value: float, *, source: str, step: int | None = None, meta: Mapping[str, Any] | None = None
