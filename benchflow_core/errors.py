@@ -184,7 +184,11 @@ class SandboxLost(InfrastructureError):
 
 
 class WorkerLost(InfrastructureError):
-    """The process or the node that ran a rollout went away."""
+    """The process or the node that ran a rollout went away, or says nothing any more."""
+
+
+class ExecutorLost(WorkerLost):
+    """No worker is left and none can be had: the job stops and says so."""
 
 
 class TransportError(InfrastructureError):

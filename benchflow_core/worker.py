@@ -1,6 +1,6 @@
 """`python -m benchflow_core.worker`: run items of a job, one JSON object per line of standard input.
 
-Each line of the output is JSON about one item: `live` and `event` while it runs, `result` at its end. A line
+Each line of the output is JSON about one item: `live`, `event` and `alive` while it runs, `result` at its end. A line
 `{"cancel": ID, "reason": TEXT}` stops an item. At the end of the input what runs is finished; with `--owned` the end of
 the input means that the owner is gone: what runs is torn down, and nothing more is written.
 """
@@ -24,6 +24,7 @@ __all__ = ["main"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GONE = "the process of the job is gone."
+_HEARTBEAT = 5.0
 
 
 def main() -> int:
@@ -67,6 +68,7 @@ class _Service:
             for number in _SIGNALS:
                 loop.add_signal_handler(number, stop)
         threading.Thread(target=read, daemon=True).start()
+        alive = asyncio.create_task(self._say_alive())
         while line := await lines.get():
             self._take(line)
         if self._owned:
@@ -75,7 +77,14 @@ class _Service:
                 self._working.cancel(name, _GONE)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         await self._working.close()
+        alive.cancel()
         return int(self._failed)
+
+    async def _say_alive(self) -> None:
+        while True:
+            await asyncio.sleep(_HEARTBEAT)
+            for name in self._tasks:
+                self._say({"id": name, "alive": True})
 
     def _take(self, line: bytes) -> None:
         try:

@@ -25,6 +25,8 @@ _LINE: Final = 1 << 26
 _TEARDOWN: Final = 180.0
 """Seconds for a cancelled item: a rollout's own deadline for cleaning up is shorter."""
 _CLOSE: Final = 60.0
+SILENCE: Final = 120.0
+"""Seconds after which a worker with items that says nothing is lost: it says something every few seconds."""
 
 
 class WorkerProcess:
@@ -34,7 +36,9 @@ class WorkerProcess:
         self._process = process
         self._waiting: dict[str, tuple[asyncio.Future[ItemResult], Hear]] = {}
         self._said: deque[str] = deque(maxlen=20)
+        self._lines = 0
         self._readers = [asyncio.create_task(self._results()), asyncio.create_task(self._complaints())]
+        self._watcher = asyncio.create_task(self._watch())
 
     @classmethod
     async def start(cls, env: Mapping[str, str] | None = None, argv: Sequence[str] = WORKER) -> Self:
@@ -80,7 +84,8 @@ class WorkerProcess:
         except TimeoutError:
             self.kill()
             await self._process.wait()
-        await asyncio.gather(*self._readers, return_exceptions=True)
+        self._watcher.cancel()
+        await asyncio.gather(*self._readers, self._watcher, return_exceptions=True)
 
     def kill(self) -> None:
         """At once. What ran in it is lost."""
@@ -116,6 +121,7 @@ class WorkerProcess:
         assert stdout is not None
         try:
             while line := await stdout.readline():
+                self._lines += 1
                 self._heard(json.loads(line))
         finally:
             await asyncio.shield(asyncio.wait([self._readers[1]], timeout=2.0))  # its last words may hold the reason
@@ -133,6 +139,17 @@ class WorkerProcess:
             hear(message)
         elif not done.done():
             done.set_result(ItemResult(message["id"], **message["result"]))
+
+    async def _watch(self) -> None:
+        """End a worker that says nothing. Only seconds in which this process was awake itself are counted."""
+        heard, silent = 0, 0
+        while self.alive:
+            await asyncio.sleep(1.0)
+            heard, silent = self._lines, silent + 1 if self._waiting and self._lines == heard else 0
+            if silent >= SILENCE:
+                self._said.append(f"it said nothing for {silent} s")
+                self.kill()
+                return
 
     async def _complaints(self) -> None:
         stderr = self._process.stderr

@@ -16,7 +16,7 @@ from benchflow_core.results.clock import Stopwatch
 __all__ = ["Runner", "Tell"]
 
 Tell = Callable[[str, Mapping[str, Any]], None]
-_FATAL = frozenset({"credential_refused", "unknown_model", "worker_differs"})
+_FATAL = frozenset({"credential_refused", "executor_lost", "unknown_model", "worker_differs"})
 _AHEAD = 4
 """Images that are made before their first rollout can start."""
 _PATIENCE = 2.0

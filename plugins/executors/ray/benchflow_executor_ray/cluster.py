@@ -7,17 +7,18 @@ import json
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import ray
 from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from benchflow_core.contracts import Capacity, ExecutorContext, Hear, ItemResult, PlanItem
-from benchflow_core.errors import ConfigurationError, WorkerDiffers, WorkerLost, error_from_json
+from benchflow_core.errors import ConfigurationError, ExecutorLost, WorkerDiffers, WorkerLost, error_from_json
 from benchflow_executor_ray.node import NodeWorker
 
 __all__ = ["Cluster"]
@@ -27,6 +28,16 @@ _TEARDOWN: Final = 200.0
 _DOUBT: Final = 60.0
 _FRESH: Final = 5.0
 """Seconds for which the list of nodes is believed."""
+_SILENCE: Final = 120.0
+"""Seconds after which what does not answer is given up; a node with work says something every few seconds."""
+_START: Final = 300.0
+"""Seconds for a node's actor."""
+_T = TypeVar("_T")
+_RESUME: Final = "Start it again; then: bench eval resume JOB."
+
+
+class _NoAnswer(Exception):
+    """A part of the cluster did not answer in time."""
 
 
 @dataclass
@@ -50,6 +61,7 @@ class Cluster:
     def __init__(self, context: ExecutorContext) -> None:
         self._env = dict(context.env)
         self._resource = context.options.get("resource")
+        self._silence = _seconds(context.options.get("silence"))
         self._owns = not ray.is_initialized()
         self._connect(context.options.get("address"))
         self._nodes: dict[str, Node] = {}
@@ -70,10 +82,12 @@ class Cluster:
         try:
             actor = await self._actor(node)
             return await self._follow(actor, item, hear)
-        except RayActorError as error:
+        except (RayActorError, _NoAnswer) as error:
             if node.actor is actor:  # else another item has found out before, and there is a new one
                 node.actor = None
             node.doubtful_until = asyncio.get_running_loop().time() + _DOUBT
+            if actor is not None:
+                _aside(lambda: ray.kill(actor))  # where it lives after all, what it runs must not go on unseen
             raise WorkerLost(f"node {node.host} is lost: {_first_line(error)}") from error
         except RayError as error:
             raise WorkerLost(f"node {node.host}: {_first_line(error)}") from error
@@ -83,7 +97,8 @@ class Cluster:
     async def close(self) -> None:
         nodes, self._nodes = list(self._nodes.values()), {}
         await asyncio.gather(*(_end(node.actor) for node in nodes if node.actor is not None))
-        await asyncio.to_thread(self._disconnect)
+        with suppress(_NoAnswer):
+            await _answer(_aside(self._disconnect), _TEARDOWN)
 
     # --- parts -----------------------------------------------------------------------------------------
 
@@ -118,12 +133,19 @@ class Cluster:
 
     async def _choose(self, item: PlanItem) -> Node:
         """The one that is least full with it; one in doubt only where there is no other."""
-        clock = asyncio.get_running_loop().time()
-        if clock - self._seen > _FRESH or not self._nodes:
-            self._seen = clock
-            await asyncio.to_thread(self._look)
-        if not self._nodes:
-            raise WorkerLost(f"the Ray cluster has no node with CPUs{self._wanted()} any more.")
+        loop = asyncio.get_running_loop()
+        clock = end = loop.time()
+        end += self._silence
+        while clock - self._seen > _FRESH or not self._nodes:
+            try:
+                await _answer(_aside(self._look), self._silence)
+            except (_NoAnswer, RayError) as error:
+                raise ExecutorLost(f"the Ray cluster is lost: {_first_line(error)}.", remedy=_RESUME) from error
+            self._seen = clock = loop.time()
+            if not self._nodes and clock > end:
+                raise ExecutorLost(f"the Ray cluster has no node with CPUs{self._wanted()} any more.", remedy=_RESUME)
+            if not self._nodes:
+                await asyncio.sleep(1.0)
         return min(self._nodes.values(), key=lambda n: (n.doubtful_until > clock, (n.used + item.cpus) / n.cpus))
 
     async def _actor(self, node: Node) -> Any:
@@ -135,7 +157,7 @@ class Cluster:
                 )
                 actor = make.remote(self._env)
                 try:
-                    await actor.ready.remote()
+                    await _answer(actor.ready.remote(), max(_START, self._silence))
                 except RayActorError as error:
                     if not error.actor_init_failed:
                         raise
@@ -148,7 +170,7 @@ class Cluster:
 
     async def _follow(self, actor: Any, item: PlanItem, hear: Hear) -> ItemResult:
         lines = actor.run.options(num_returns="streaming").remote(json.dumps(item.to_json()))
-        following = asyncio.ensure_future(_read(lines, item.id, hear))
+        following = asyncio.ensure_future(_read(lines, item.id, hear, self._silence))
         try:
             return await asyncio.shield(following)
         except asyncio.CancelledError as stop:
@@ -180,8 +202,8 @@ def _join(address: str | None) -> None:
         ray.init(address="local", include_dashboard=False, **quiet)
 
 
-async def _read(lines: Any, item: str, hear: Hear) -> ItemResult:
-    async for message in _messages(lines):
+async def _read(lines: Any, item: str, hear: Hear, silence: float) -> ItemResult:
+    async for message in _messages(lines, silence):
         if "result" in message and "id" not in message:
             return ItemResult(item, **message["result"])
         if "failed" in message:
@@ -192,9 +214,58 @@ async def _read(lines: Any, item: str, hear: Hear) -> ItemResult:
     raise WorkerLost(f"the worker said nothing about the end of {item}.")
 
 
-async def _messages(lines: Any) -> AsyncIterator[dict[str, Any]]:
-    async for ref in lines:
-        yield json.loads(await ref)
+async def _messages(lines: Any, silence: float) -> AsyncIterator[dict[str, Any]]:
+    while True:
+        try:
+            ref = await _answer(anext(lines), silence)
+        except StopAsyncIteration:
+            return
+        yield json.loads(await _answer(ref, silence))
+
+
+async def _answer(asked: Awaitable[_T], seconds: float) -> _T:
+    """Wait for a part of the cluster. Only seconds in which this process was awake itself are counted."""
+    work = asyncio.ensure_future(asked)
+    try:
+        for _ in range(round(seconds)):
+            if (await asyncio.wait([work], timeout=1.0))[0]:
+                return work.result()
+    finally:
+        work.cancel()
+    raise _NoAnswer(f"it has not answered for {seconds:g} s")
+
+
+def _aside(call: Callable[[], None]) -> asyncio.Future[None]:
+    """Call it in a thread of its own: a call that never returns holds up nobody's exit."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: Exception | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error else done.set_result(None)
+            done.exception()
+
+    def run() -> None:
+        error = None
+        try:
+            call()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        seconds = float(text) if text is not None else _SILENCE
+    except ValueError:
+        seconds = 0.0
+    if not seconds >= 10:
+        raise ConfigurationError(f"executor option silence={text}: expected seconds, at least 10.")
+    return seconds
 
 
 async def _end(actor: Any) -> None:

@@ -45,7 +45,7 @@ class NodeWorker:
         work.add_done_callback(lambda _: said.put_nowait(None))
         try:
             while (message := await said.get()) is not None:
-                yield json.dumps(message)
+                yield json.dumps(message)  # `alive` at least, every few seconds
             yield json.dumps(_ending(work))
         finally:
             del self._running[item.id]

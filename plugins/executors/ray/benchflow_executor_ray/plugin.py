@@ -29,6 +29,7 @@ def benchflow_executor() -> ExecutorSpec:
         options={
             "address": "The cluster, as ray.init takes it; without it RAY_ADDRESS, a running one, or one started here.",
             "resource": "Only nodes that have this custom resource.",
+            "silence": "Seconds after which a node that says nothing is given up: 120.",
         },
         available=_available,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,58 @@ async def test_a_job_goes_on_when_a_node_is_lost(cluster, tmp_path):
     assert [row["error_info"]["code"] for row in lost] == ["worker_lost"] * 2
     assert len(workers(tmp_path)) == 1, "what was lost ran again on the node that is left"
     assert await eventually(lambda: not host_processes(marker)), "a worker without its node tears down"
+
+
+async def test_a_node_that_answers_nothing_is_given_up(cluster, tmp_path):
+    """Frozen, not dead: Ray goes on believing in it. What it ran is run by the others."""
+    node = cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    marker = f"9.{os.getpid():07d}{id(tmp_path) % 1000:03d}"
+    options = {"script": f"- run: sleep {marker}"}
+    given = {"agent_options": options, "trials": 4, "executor_options": {"silence": "12"}}
+    work = asyncio.create_task(job(tmp_path, agent="scripted", **given).run())
+    assert await eventually(lambda: len(host_processes(f"sleep\0{marker}")) >= 4, seconds=90), "both nodes have two"
+    frozen = actors(node)
+    for actor in frozen:
+        os.kill(actor, signal.SIGSTOP)
+    result = await work
+    for actor in frozen:
+        with suppress(ProcessLookupError):
+            os.kill(actor, signal.SIGCONT)
+    cluster.remove_node(node, allow_graceful=False)
+    assert frozen and result.coverage == 1.0
+    said = (tmp_path / "jobs" / "j" / "journal.jsonl").read_text()
+    assert said.count("has not answered for 12 s") == 2
+
+
+def actors(node) -> list[int]:
+    """The process ids of our actors on a node: children of its raylet."""
+    [raylet] = [process.process.pid for process in node.all_processes["raylet"]]
+    mine = [path.parent for path in Path("/proc").glob("[0-9]*/status") if f"PPid:\t{raylet}\n" in path.read_text()]
+    return [int(folder.name) for folder in mine if b"NodeWorker" in (folder / "cmdline").read_bytes()]
+
+
+async def test_a_job_whose_last_node_is_lost_says_so_keeps_what_it_has_and_resumes(cluster, tmp_path):
+    node = cluster.add_node(num_cpus=2, resources={"last": 1})
+    cluster.wait_for_nodes()
+    marker = f"3.{os.getpid():07d}{id(tmp_path) % 1000:03d}"
+    options = {"script": f"- run: sleep {marker}"}
+    given = {"agent": "scripted", "agent_options": options, "concurrency": 2, "trials": 6}
+    given["executor_options"] = {"resource": "last", "silence": "10"}
+    work = asyncio.create_task(job(tmp_path, **given).run())
+    finished = (tmp_path / "jobs" / "j").glob
+    assert await eventually(lambda: len(list(finished("*/result.json"))) >= 2, seconds=90)
+    cluster.remove_node(node, allow_graceful=False)
+    result = await work
+    summary = json.loads((tmp_path / "jobs" / "j" / "summary.json").read_text())
+    assert "no node with CPUs and the resource 'last' any more" in summary["stopped"]
+    assert result.scored >= 2 and summary["not_run"] + result.unscored >= 2
+
+    node = cluster.add_node(num_cpus=2, resources={"last": 1})
+    cluster.wait_for_nodes()
+    result = await Evaluation.reopen(tmp_path / "jobs" / "j").run()
+    cluster.remove_node(node, allow_graceful=False)
+    assert result.coverage == 1.0
 
 
 def test_an_address_where_nobody_listens_is_refused_at_once():
