@@ -23,7 +23,6 @@ LAYERS = (
     {"cli", "worker"},
     {"evaluation"},
     {"rollout"},
-    {"drive"},
     {"verify"},
     {"world"},
     {"gateway"},

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.sessions import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
+    from benchflow_core.contracts.users import *
     from benchflow_core.contracts.verifiers import *
     from benchflow_core.contracts.workers import *
 
@@ -52,6 +53,7 @@ _HOME = {
     "sources": "Fetched SourceRequest SourceSpec",
     "scenes": "DriveStep Role Scene Turn",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
+    "users": "BaseUser RoundResult",
     "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
     "workers": "WORKER WorkerProcess",
 }

@@ -14,6 +14,7 @@ from benchflow_core.quick import dataclass
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint
     from benchflow_core.contracts.sandboxes import AccessView, HostEndpoint, Sandbox
+    from benchflow_core.contracts.users import BaseUser
 
 __all__ = ["DriverSpec", "Episode", "SoftVerdict", "TurnRecord"]
 
@@ -97,6 +98,14 @@ class Episode(Protocol):
     async def model(self, purpose: str) -> ModelEndpoint:
         """A model through the gateway for a simulated user or a judge."""
 
+    async def ask_model(
+        self, purpose: str, talk: Sequence[tuple[str, str]], system: str = "", *, max_tokens: int = 2048
+    ) -> str:
+        """Return that model's answer to a talk of `("user" | "assistant", text)`, over whatever wire it has."""
+
+    async def ask_user(self, method: str, *given: Any) -> Any:
+        """Call a method of the rollout's simulated user, within its own time, which is not the agent's."""
+
     async def solution(self) -> str | None:
         """The reference solution's script, where the config grants oracle access."""
 
@@ -137,4 +146,7 @@ class DriverSpec:
     that is cancelled or lost."""
     default: bool = False
     """The driver of a rollout that names none. At most one installed."""
+    user: Callable[[Mapping[str, str | None]], BaseUser] | None = None
+    """Makes the simulated user that a task describes (`model`, `persona`). The driver that has it plays every rollout
+    with a user (`Episode.ask_user`); `drive` gets `max_rounds` and `oracle_access`. At most one installed."""
     check: CheckFn = no_checks

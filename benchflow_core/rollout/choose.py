@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from benchflow_core.contracts.drivers import DriverSpec
 from benchflow_core.errors import ConfigurationError, PluginError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.guard import guarded_spec
 from benchflow_core.plugins.remedies import install_command
 
-__all__ = ["choose_sandbox", "default_driver", "find_agent", "find_verifier", "sandbox_capabilities", "take_sandbox"]
+__all__ = [
+    "choose_sandbox",
+    "default_driver",
+    "find_agent",
+    "find_verifier",
+    "sandbox_capabilities",
+    "take_sandbox",
+    "user_driver",
+]
 
 _PLUGIN_NAME = re.compile(r"[\w-]+(::[\w-]+)?(/[\w-]+)?")
 
@@ -84,16 +93,25 @@ def choose_sandbox(plugins: Registry) -> tuple[Loaded, list[str]]:
 
 def default_driver(plugins: Registry) -> Loaded:
     """Return the driver of a rollout that names none."""
-    defaults = [d for d in plugins.all("driver") if d.spec.default]
-    if len(defaults) > 1:
+    return _only_driver(plugins, lambda spec: spec.default, "a rollout which names none")
+
+
+def user_driver(plugins: Registry) -> Loaded:
+    """Return the driver of a rollout with a simulated user."""
+    return _only_driver(plugins, lambda spec: spec.user is not None, "simulated users")
+
+
+def _only_driver(plugins: Registry, wanted: Callable[[DriverSpec], bool], what: str) -> Loaded:
+    found = [driver for driver in plugins.all("driver") if wanted(driver.spec)]
+    if len(found) > 1:
         raise ConfigurationError(
-            f"one default driver is expected, found: {', '.join(d.name for d in defaults)}.",
+            f"one driver that plays {what} is expected, found: {', '.join(d.name for d in found)}.",
             remedy="Run: bench plugins list --kind driver",
         )
-    if not defaults:
+    if not found:
         remedy = plugins.kept_out("driver") or f"Install one: {install_command('benchflow-driver-scenes')}"
-        raise ConfigurationError("no driver is installed that plays a rollout which names none.", remedy=remedy)
-    return defaults[0]
+        raise ConfigurationError(f"no driver is installed that plays {what}.", remedy=remedy)
+    return found[0]
 
 
 def find_verifier(method: str, plugins: Registry) -> Loaded:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from benchflow_core.contracts.agents import PermissionPolicy
 from benchflow_core.contracts.scenes import Scene
-from benchflow_core.drive.users import BaseUser
+from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import UsageError
 from benchflow_core.rollout.learned import Learned
 from benchflow_core.world.choice import StateChoice

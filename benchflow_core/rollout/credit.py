@@ -23,11 +23,11 @@ _LONG = 10.0
 
 def time_credit(rollout: Rollout) -> Callable[[], Awaitable[float]]:
     """Seconds since now that a deadline must give back; asked only when the time is up."""
-    started, lost, waited = time.time(), rollout.host.watch.lost(), rollout.patience.waited
+    started, lost, waited = time.time(), rollout.host.watch.lost(), rollout.user_deadline.waited
 
     async def credit() -> float:
         found = [e async for e in _light(rollout) if e[0] >= started]
-        by_user = rollout.patience.waited - waited
+        by_user = rollout.user_deadline.waited - waited
         return rollout.host.watch.lost() - lost + by_user + _backed_off(found, time.time())
 
     return credit

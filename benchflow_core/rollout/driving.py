@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from benchflow_core.drive.users import play_user
 from benchflow_core.errors import AgentError, AgentStartError, AgentTimeout, VerifierTimeout
 from benchflow_core.rollout import access, prepare
 from benchflow_core.rollout.credit import disk_full, stood_still, time_credit
@@ -23,8 +22,7 @@ async def drive(rollout: Rollout) -> None:
     async with AsyncExitStack() as stack:
         episode = RolloutEpisode(rollout, stack)
         await _play(rollout, episode)
-        if rollout.user is None:
-            await _finish(rollout, episode)
+        await _finish(rollout, episode)
 
 
 async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
@@ -36,7 +34,9 @@ async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
             rollout.worlds.guard(),
             rollout.features.lifetime("turns", rollout.box_view),
         ):
-            await _prompt_by_plan(rollout, episode)
+            if rollout.user is not None:
+                rollout.user.attach(episode)
+            await rollout.plan.driver.spec.drive(episode, _params(rollout))
         await rollout.disconnect(leave=True)
     except AgentError as error:
         if (ours := stood_still(rollout) or disk_full(rollout)) is not None:
@@ -85,15 +85,6 @@ def agent_time(rollout: Rollout) -> AbstractAsyncContextManager[None]:
         return AgentTimeout(f"the agent used up its {limit:g} s.", details=details)
 
     return deadline(limit, late, time_credit(rollout))
-
-
-async def _prompt_by_plan(rollout: Rollout, episode: RolloutEpisode) -> None:
-    plan, config = rollout.plan, rollout.config
-    if rollout.user is None:
-        await plan.driver.spec.drive(episode, _params(rollout))
-        return
-    solution = await episode.solution() if config.oracle_access else None
-    await play_user(episode, rollout.user, rollout.patience, max_rounds=config.max_user_rounds, solution=solution)
 
 
 def _params(rollout: Rollout) -> dict[str, Any]:

@@ -98,6 +98,17 @@ class RolloutEpisode:
     async def model(self, purpose: str) -> ModelEndpoint:
         return await self._rollout.model(purpose)
 
+    async def ask_model(
+        self, purpose: str, talk: Sequence[tuple[str, str]], system: str = "", *, max_tokens: int = 2048
+    ) -> str:
+        from benchflow_core.gateway.talk import ask
+
+        return await ask(await self.model(purpose), talk, system=system, max_tokens=max_tokens)
+
+    async def ask_user(self, method: str, *given: Any) -> Any:
+        rollout = self._rollout
+        return await rollout.user_deadline.answer(method, getattr(rollout.user, method)(*given))
+
     async def solution(self) -> str | None:
         rollout = self._rollout
         if not rollout.config.oracle_access:

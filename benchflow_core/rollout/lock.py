@@ -107,7 +107,7 @@ def _role(role: Role) -> dict[str, Any]:
 
 def _scenes(plan: Plan) -> list[dict[str, Any]] | None:
     """As they were written, where scenes are what drove it."""
-    if plan.user is not None or not plan.driver.spec.default:
+    if not plan.driver.spec.default:
         return None
     return [
         {

@@ -13,7 +13,7 @@ from benchflow_core.contracts.core import LoadedPlugin
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
 from benchflow_core.contracts.tasks import Task, VerifierSettings
-from benchflow_core.drive.users import BaseUser, refuse_user
+from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.quick import dataclass
@@ -25,6 +25,7 @@ from benchflow_core.rollout.choose import (
     find_verifier,
     sandbox_capabilities,
     take_sandbox,
+    user_driver,
 )
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
@@ -38,6 +39,7 @@ from benchflow_core.rollout.refuse import (
     refuse_host_vars,
     refuse_judge,
     refuse_missing,
+    refuse_no_user,
     refuse_options,
     refuse_speechless,
     refuse_uncounted,
@@ -193,7 +195,7 @@ def make_plan(
     refuse_host_vars(task, config.allow_env, env)
     refuse_unheard(config)
     unnamed: list[str] = []
-    user = task_user(task, config)
+    user = task_user(task, config, plugins)
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: default_agent(plugins, unnamed))
     steps = compile_scenes_to_steps(scenes)
     roles = _roles(scenes, config)
@@ -254,10 +256,13 @@ def make_plan(
             "be given beside it.",
             remedy="Scene.single(agent=…, model=…) says whom it talks to.",
         )
-    refuse_user(user, config.max_user_rounds)
+    refuse_no_user(user)
     word = config.driver or task_driver(task, config)
-    driver = plugins.get("driver", driver_word(word)[0]) if word else default_driver(plugins)
+    installed = user_driver if user is not None else default_driver
+    driver = plugins.get("driver", driver_word(word)[0]) if word else installed(plugins)
     params = driver_params(word or driver.name, driver.spec.params, config.driver_params)
+    if user is not None:
+        params |= {"max_rounds": config.max_user_rounds, "oracle_access": config.oracle_access}
     driver.spec.refuse({"steps": tuple(steps), **params})
     if lacking := sorted(driver.spec.needs - capabilities):
         raise CapabilityMissing(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, McpServer
 from benchflow_core.contracts.tasks import Task, VerifierSettings
+from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.dotted import resolve
@@ -17,7 +18,6 @@ from benchflow_core.task import requested_host_vars, required_capabilities
 if TYPE_CHECKING:
     from benchflow_core.contracts.agents import AgentOption
     from benchflow_core.contracts.scenes import Role
-    from benchflow_core.drive.users import BaseUser
     from benchflow_core.gateway import GatewayUse
     from benchflow_core.rollout.config import RolloutConfig
 
@@ -26,6 +26,7 @@ __all__ = [
     "refuse_host_vars",
     "refuse_judge",
     "refuse_missing",
+    "refuse_no_user",
     "refuse_options",
     "refuse_speechless",
     "refuse_uncounted",
@@ -46,6 +47,13 @@ def refuse_judge(
             from benchflow_core.gateway import Models
 
             Models(plugins, env, Path).plan(one.params["model"], use=use)
+
+
+def refuse_no_user(user: Any) -> None:
+    """Refuse what was given as a simulated user and cannot be one."""
+    if user is not None and not isinstance(user, BaseUser):
+        remedy = "Wrap a function in FunctionUser(…)." if callable(user) else "Subclass BaseUser."
+        raise ConfigurationError(f"user is {user!r}, which is no BaseUser.", remedy=remedy)
 
 
 def refuse_speechless(

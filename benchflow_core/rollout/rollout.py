@@ -15,7 +15,6 @@ from benchflow_core.contracts.gateways import ModelEndpoint
 from benchflow_core.contracts.sandboxes import AccessView, Change, ImageRef, Sandbox, SandboxProvider, Snapshot
 from benchflow_core.contracts.scenes import Role
 from benchflow_core.contracts.tasks import Rewards, Step, VerifierSettings
-from benchflow_core.drive.users import Patience
 from benchflow_core.errors import (
     BenchflowError,
     Cancelled,
@@ -43,6 +42,7 @@ from benchflow_core.rollout.result import RolloutResult
 from benchflow_core.rollout.skill_strip import without_skills
 from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
+from benchflow_core.rollout.user_deadline import UserDeadline
 from benchflow_core.rollout.verification import run_soft_verify, run_verify
 from benchflow_core.rollout.worlds import RolloutWorld
 
@@ -88,7 +88,7 @@ class Rollout:
         """Once, in the box as the image made it: later ones may be the agent's own."""
         self.user = copy(self.plan.user) if self.config.user is None else self.config.user
         """The task's is each rollout's own: a plan may be several's."""
-        self.patience = Patience(self.config.user_timeout)
+        self.user_deadline = UserDeadline(self.config.user_timeout)
         self._record: Record | None = None
         self._provider: SandboxProvider | None = None
         self._sandbox: Sandbox | None = None

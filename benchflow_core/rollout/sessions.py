@@ -215,7 +215,7 @@ def _ask_user(rollout: Rollout) -> PermissionCallback | None:
         return None
 
     async def ask(request: Mapping[str, Any]) -> str | None:
-        answer: str | None = await rollout.patience.answer("on_permission", user.on_permission(request))
+        answer: str | None = await rollout.user_deadline.answer("on_permission", user.on_permission(request))
         return answer
 
     return ask
@@ -228,7 +228,7 @@ def _elicit(rollout: Rollout) -> Any:
         return None
 
     async def ask(request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        said = await rollout.patience.answer("on_ask", user.on_ask(request))
+        said = await rollout.user_deadline.answer("on_ask", user.on_ask(request))
         if said is not None and not isinstance(said, Mapping):
             raise ConfigurationError(f"the user's on_ask() gave {said!r}, neither a mapping nor None.")
         return said

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.drive.users import BaseUser
+from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
+from benchflow_core.plugins import Registry
+from benchflow_core.rollout.choose import user_driver
 from benchflow_core.rollout.config import RolloutConfig
 
 __all__ = ["task_driver", "task_scenes", "task_user"]
@@ -42,7 +44,7 @@ def task_scenes(task: Task, config: RolloutConfig) -> list[Scene]:
     return [_scene(task, scene, config) for scene in task.drive.get("scenes", ())]
 
 
-def task_user(task: Task, config: RolloutConfig) -> BaseUser | None:
+def task_user(task: Task, config: RolloutConfig, plugins: Registry) -> BaseUser | None:
     """The simulated user that the task describes, a model with a persona, where nobody else decides the prompts."""
     drive = task.drive or {}
     wish = drive.get("user")
@@ -54,9 +56,8 @@ def task_user(task: Task, config: RolloutConfig) -> BaseUser | None:
             f"task '{task.name}' wants a simulated user with '{(odd or list(wish))[0]}', which nobody here can play.",
             remedy=f"A user has a {' and a '.join(_OF_A_USER)}. Or give the prompts yourself with --prompt.",
         )
-    from benchflow_core.drive.model_user import ModelUser
-
-    return ModelUser(wish.get("persona"), model=wish.get("model"))
+    made: BaseUser = user_driver(plugins).spec.user(wish)
+    return made
 
 
 def _scene(task: Task, scene: Mapping[str, Any], config: RolloutConfig) -> Scene:

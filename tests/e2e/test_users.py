@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import subprocess
-import sys
 import time
 
 import pytest
+from benchflow_driver_scenes.model_user import ModelUser
+from benchflow_driver_scenes.users import FunctionUser, PassthroughUser
 
+from benchflow_core.contracts import BaseUser
 from benchflow_core.contracts.scenes import Scene
-from benchflow_core.drive.model_user import ModelUser
-from benchflow_core.drive.users import BaseUser, FunctionUser, PassthroughUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.rollout import Rollout, RolloutConfig
 
@@ -133,40 +132,6 @@ async def test_a_user_that_never_returns_is_named_and_its_time_is_not_the_agents
     assert result.error_info["kind"] == "configuration" and "user_timeout" in result.error_info["remedy"]
     assert result.rewards is None and result.flags == [f for f in result.flags if "timeout" not in f]
     assert rollout.phase == "cleaned"
-
-
-BLOCKS = """
-import asyncio, sys, time
-from pathlib import Path
-from benchflow_core.drive.users import FunctionUser
-from benchflow_core.rollout import Rollout, RolloutConfig
-
-async def user(round, instruction, result):
-    while True:
-        try:
-            time.sleep(3600)
-        except TimeoutError:
-            if len(tried) > 0:
-                raise
-            tried.append(1)
-
-async def main():
-    config = RolloutConfig(
-        Path(sys.argv[1]), sandbox=sys.argv[2], agent=sys.argv[3], agent_options={"script": "- run: 'true'"},
-        user=FunctionUser(user), user_timeout=1.0,
-    )
-    print((await (await Rollout.create(config)).run()).error)
-
-tried = []
-asyncio.run(main())
-"""
-
-
-def test_a_user_that_holds_up_the_event_loop_is_named_too(examples, name, env, tmp_path):
-    """In a process of its own: here the test runner listens to the signal."""
-    argv = [sys.executable, "-c", BLOCKS, str(examples / "hello-file"), name("local"), name("scripted")]
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
-    assert done.stdout == "the user's run() held up everything else for 1 s.\n", done.stderr
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), StopIteration("x"), asyncio.CancelledError("x")])

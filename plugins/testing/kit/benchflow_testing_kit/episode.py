@@ -98,5 +98,13 @@ class RecordedEpisode:
     async def model(self, purpose: str) -> ModelEndpoint:
         pytest.skip(f"the driver needs a model: {purpose}")
 
+    async def ask_model(
+        self, purpose: str, talk: Sequence[tuple[str, str]], system: str = "", *, max_tokens: int = 2048
+    ) -> str:
+        pytest.skip(f"the driver needs a model: {purpose}")
+
+    async def ask_user(self, method: str, *given: Any) -> Any:
+        pytest.skip("the driver needs a simulated user")
+
     async def solution(self) -> str | None:
         return None

@@ -7,10 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from benchflow_core.contracts.drivers import Episode
-from benchflow_core.drive.users import BaseUser, RoundResult
+from benchflow_core.contracts import BaseUser, Episode, RoundResult
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.gateway.talk import ask
 
 __all__ = ["ModelUser"]
 
@@ -28,7 +26,7 @@ _FENCE: Final = re.compile(r"^```\w*\n|\n?```$")
 
 
 class ModelUser(BaseUser):
-    """Speaks through the gateway, so its tokens are counted; the model is the rollout's unless another is named."""
+    """A model as a user, through the gateway, so that its tokens count: the rollout's unless another is named."""
 
     needs_model = True
 
@@ -50,12 +48,12 @@ class ModelUser(BaseUser):
 
     async def run(self, round: int, instruction: str, round_result: RoundResult | None = None) -> str | None:
         if round_result is not None:
-            self._talk.append(("user", _told(round_result)))
+            self._talk.append(("user", _agents_words(round_result)))
         said = await self._say()
         return None if said.strip(" .!") == _DONE else said
 
     async def on_ask(self, request: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """In the fields that the agent asks for. What is no JSON object declines."""
+        """Answer in the fields that the agent asks for. What is no JSON object declines."""
         fields = json.dumps(request.get("requestedSchema") or {}, ensure_ascii=False)
         self._talk.append(("user", f"{_ASKED}\n{fields}\n\nThe question:\n{request.get('message', '')}"))
         try:
@@ -67,14 +65,13 @@ class ModelUser(BaseUser):
     async def _say(self) -> str:
         if self._episode is None:
             raise ConfigurationError("a model user works inside a rollout only.")
-        endpoint = await self._episode.model("user")
-        said = (await ask(endpoint, self._talk, system=self._persona, max_tokens=self._max_tokens)).strip()
+        said = (await self._episode.ask_model("user", self._talk, self._persona, max_tokens=self._max_tokens)).strip()
         self._talk.append(("assistant", said))
         return said
 
 
-def _told(result: RoundResult) -> str:
-    """What the agent said in its turn: the user is no tester and hears nothing of the tests."""
+def _agents_words(result: RoundResult) -> str:
+    """Return what the agent said in its turn: the user is no tester and hears nothing of the tests."""
     parts = []
     for event in result.trajectory:
         if event["kind"] == "agent_message_chunk":

@@ -1,1 +1,0 @@
-"""What decides the next prompt: scenes, users, loops, each a driver."""
