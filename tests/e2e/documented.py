@@ -25,8 +25,9 @@ def tell(to: str, content: str) -> str:
     return f"echo '{json.dumps({'to': to, 'content': content})}' > /app/.outbox/{to}.json"
 
 
-def skill(path: str = "/app/generated-skill.md") -> str:
-    return f"cat /app/instruction.md && echo '{GREET}' > {path}"
+def skill(path: str = "/app/generated-skill.md", task: str = "/instruction.md") -> str:
+    """Write a skill. `task`: where whoever is to analyze the task finds it; beside the work only where a prompt says so."""
+    return f"cat {task} && echo '{GREET}' > {path}"
 
 
 _REVIEWED = f"{TRIED} && {tell('coder', FEEDBACK)}"
@@ -75,7 +76,7 @@ SAID: dict[str, dict[str, str]] = {
     "mcp-reviewer.py": {TASK: TRY, "Call the review_code MCP tool": GREET},
     "skill-generation.yaml": {
         TASK: "sh /app/generated-skill.md",
-        "Read /app/instruction.md. Analyze the task requirements.": skill(),
+        "Read /app/instruction.md. Analyze the task requirements.": skill(task="/app/instruction.md"),
     },
     "skill-generation.py": {TASK: "sh /app/generated-skill.md", "Analyze the task and write a skill": skill()},
     "byos.py": {TASK: "sh /app/generated-skill.md", "Generate a skill document to": skill()},
