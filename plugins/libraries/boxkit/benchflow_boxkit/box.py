@@ -40,7 +40,7 @@ class Box(OneBox):
         channel.on_event = self._on_event
 
     async def _settle(self, identity: str, users: Sequence[str], notices: tuple[str, ...]) -> None:
-        """The box has what it should have: serve its network, and say what it is."""
+        """Serve the network of a box that has what it should have, and say what the box is."""
         assert self._channel is not None
         await self._network.attach(self._channel)
         default = (self._image.user or "root").partition(":")[0]
@@ -49,7 +49,7 @@ class Box(OneBox):
         self._info = replace(self._info, id=identity, users=shown, default_user=default, notices=notices)
 
     async def _leave(self) -> None:
-        """What every `_end` begins with."""
+        """Close network and programs; call this first in `_end`."""
         self._channel = None
         await self._network.detach()
         if self._programs is not None:

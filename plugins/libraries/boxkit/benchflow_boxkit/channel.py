@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
 
 from benchflow_boxkit.inside import wire
+from benchflow_boxkit.socketline import SocketLine
 from benchflow_boxkit.streams import Inbound, Outbound, Reader
 from benchflow_core.errors import SandboxLost
 
@@ -45,17 +45,39 @@ class Channel:
         self.lost = asyncio.Event()
         self._task = asyncio.ensure_future(self._run())
 
+    @property
+    def passes_descriptors(self) -> bool:
+        """Whether the supervisor shares this host's kernel, and large files need not pass through the line."""
+        return isinstance(self.line, SocketLine)
+
     def number(self) -> int:
-        """A new one, with three more behind it for streams."""
+        """Return a new number, with three more behind it for streams."""
         self._next += 4
         return self._next
 
-    async def call(self, op: str, number: int | None = None, **arguments: Any) -> wire.Message:
+    async def call(
+        self,
+        op: str,
+        number: int | None = None,
+        *,
+        data: bytes = b"",
+        descriptors: Sequence[int] = (),
+        **arguments: Any,
+    ) -> wire.Message:
+        """Ask, and return the answer.
+
+        `data` goes along behind the message. `descriptors` take a line that passes them, which closes them.
+        """
         number = self.number() if number is None else number
         future: asyncio.Future[wire.Message] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         try:
-            self.send(wire.message(wire.CALL, number, {"op": op, **arguments}))
+            if descriptors:
+                assert isinstance(self.line, SocketLine)
+                arguments["descriptors"] = len(descriptors)
+                self.line.send(wire.message(wire.CALL, number, {"op": op, **arguments}), descriptors)
+            else:
+                self.send(wire.message(wire.CALL, number, {"op": op, **arguments}, data))
             await self.drain()
             answer = await future
         finally:
@@ -106,9 +128,9 @@ class Channel:
         elif kind == wire.ANSWER:
             future = self._waiting.get(number)
             if future is not None and not future.done():
-                future.set_result(json.loads(body))
+                future.set_result(wire.parse(body))
         elif kind == wire.EVENT:
-            self.on_event(json.loads(body))
+            self.on_event(wire.parse(body))
         elif kind == wire.END:
             if reader := self.readers.pop(number, None):
                 reader.end()

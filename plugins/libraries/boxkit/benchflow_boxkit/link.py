@@ -32,7 +32,7 @@ class Link:
     ) -> None:
         self._connect, self._who, self._again_seconds = connect, who, again_seconds
         self._greeting_seconds = greeting_seconds
-        self._kept, self._arriving = link.Kept(), link.Incoming()
+        self._kept, self._arriving = link.UnconfirmedData(), link.Incoming()
         self._queue = bytearray()
         self._confirmation = b""
         self._wake, self._room = asyncio.Event(), asyncio.Event()
@@ -77,7 +77,7 @@ class Link:
                         self._wake.set()
                     if not (data := await stream.read(1 << 18)):
                         break
-            except (BenchflowError, OSError, link.Broken, ValueError) as error:
+            except (BenchflowError, OSError, link.ProtocolError, ValueError) as error:
                 self.failure = str(error)
             finally:
                 await self._end_sender()
@@ -106,7 +106,7 @@ class Link:
             self._sender = None
 
     async def _again(self) -> bool:
-        """Another connection, with pauses that grow and are never quite the same. False: there is none to be had."""
+        """Reconnect with jittered exponential back-off; return False when the box is gone."""
         await self._drop()
         loop, pause = asyncio.get_running_loop(), 0.05
         deadline = loop.time() + self._again_seconds
@@ -117,7 +117,7 @@ class Link:
             except SandboxLost as error:
                 self.failure = error.message
                 return False
-            except (BenchflowError, OSError, link.Broken, TimeoutError, ValueError) as error:
+            except (BenchflowError, OSError, link.ProtocolError, TimeoutError, ValueError) as error:
                 self.failure = str(error)
             if loop.time() + pause > deadline:
                 return False
@@ -154,7 +154,7 @@ class Link:
         while True:
             for kind, body in self._arriving.feed(rest):
                 if kind != link.GREET:
-                    raise link.Broken("a connection begins with a greeting")
+                    raise link.ProtocolError("a connection begins with a greeting")
                 count = int(json.loads(body)["received"])
                 self._kept.confirm(count)
                 self._queue = bytearray(b"".join(self._kept.since(count)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from benchflow_boxkit import proxy
 from benchflow_boxkit.channel import Channel
@@ -42,10 +42,15 @@ class Connection:
 
 
 class Network:
-    """Survives a restore: the same ports are opened again in the new box."""
+    """Survives a restore: the same ports are opened again in the new box.
 
-    def __init__(self, policy: NetworkPolicy, env: Mapping[str, str]) -> None:
-        self.policy = policy
+    `proxied`: modes of the policy in which our proxy is the box's way out.
+    """
+
+    def __init__(
+        self, policy: NetworkPolicy, env: Mapping[str, str], proxied: Collection[str] = ("allowlist",)
+    ) -> None:
+        self.policy, self._proxied = policy, proxied
         self._proxy = proxy.EgressProxy(policy, Upstream.of(env))
         self._proxy_port = 0
         self._exposed: dict[int, HostEndpoint] = {}
@@ -55,7 +60,7 @@ class Network:
 
     @property
     def env(self) -> dict[str, str]:
-        return proxy.environment(self._proxy_port) if self._proxy_port and self.policy.mode == "allowlist" else {}
+        return proxy.environment(self._proxy_port) if self._proxy_port and self.policy.mode in self._proxied else {}
 
     @property
     def own_ports(self) -> frozenset[int]:
@@ -66,7 +71,7 @@ class Network:
         """Serve a box, opening what was open in the one before."""
         self._channel = channel
         self._handlers.clear()
-        if self.policy.mode == "allowlist":
+        if self.policy.mode in self._proxied:
             self._proxy_port = await self._listen(self._proxy_port, self._proxy.handle)
         for port, endpoint in self._exposed.items():
             await self._listen(port, _to(endpoint))
@@ -84,7 +89,7 @@ class Network:
         for task in list(self._tasks):
             if task.get_name() == "proxy":
                 task.cancel()
-        if policy.mode == "allowlist" and self._proxy_port not in self._handlers:
+        if policy.mode in self._proxied and self._proxy_port not in self._handlers:
             self._proxy_port = await self._listen(self._proxy_port, self._proxy.handle)
 
     async def expose(self, endpoint: HostEndpoint, port: int | None) -> str:

@@ -85,7 +85,7 @@ class OneBox(ABC):
         user: str | None,
         view: AccessView | None = None,
     ) -> Any:
-        """What `Programs` takes."""
+        """Build the command that `Programs.exec` expects."""
 
     def _require(self, what: str) -> None:
         """`CapabilityMissing` where this box has no `ports`, `snapshots`, `restoring`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+from collections.abc import Mapping
 
 from benchflow_boxkit.channel import Channel
 from benchflow_boxkit.command import Command, unknown_user
@@ -113,6 +114,11 @@ class Programs:
                     f"This box cannot limit what one process sees: {answer['no_view']}.",
                     remedy="Use another sandbox with the capability access-view.",
                 )
+            if "single_user" in answer:
+                raise CapabilityMissing(
+                    f"This box has one user, root: it cannot run a program as {command.user!r}.",
+                    remedy="Run as root, or allow a range of ids (newuidmap, /etc/subuid), or use another sandbox.",
+                )
             if "pid" not in answer:
                 raise unknown_user(command.user)
             return int(answer["pid"]), exited
@@ -133,13 +139,16 @@ class Programs:
         self._limits = {name: int(count) for name, count in event.get("limits", {}).items()}
         if event["code"] not in (-9, 137):
             return False
-        count = self._limits.get("memory", 0)
+        count = self.count_limits().get("memory", 0)
         more, self._oom_kills = count > self._oom_kills, count
         return more
 
+    def count_limits(self) -> Mapping[str, int]:
+        """Return how often each limit was hit, as of the last program that ended."""
+        return self._limits
+
     def limits_hit(self) -> tuple[str, ...]:
-        """As of the last program that ended."""
-        return tuple(name for name, count in self._limits.items() if count)
+        return tuple(name for name, count in self.count_limits().items() if count)
 
 
 class BoxProcess:

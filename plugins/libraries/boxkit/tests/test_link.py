@@ -49,7 +49,7 @@ class Echo:
     """The box's side: sends every byte back, over as many connections as it takes."""
 
     def __init__(self, breaks: list[int], garbles: Sequence[Callable[[bytes], bytes]] = ()) -> None:
-        self.kept, self.arriving, self.breaks = link.Kept(), link.Incoming(), breaks
+        self.kept, self.arriving, self.breaks = link.UnconfirmedData(), link.Incoming(), breaks
         self.garbles = list(garbles)
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -63,7 +63,7 @@ class Echo:
         return pipe
 
     async def serve(self, pipe: Pipe) -> None:
-        with contextlib.suppress(link.Broken):
+        with contextlib.suppress(link.ProtocolError):
             await self.answer(pipe)
         await pipe.close()
 
@@ -177,9 +177,9 @@ async def test_a_box_that_says_nothing_is_said_to_be_late() -> None:
 
 
 def test_what_was_never_sent_is_not_confirmed() -> None:
-    kept = link.Kept()
+    kept = link.UnconfirmedData()
     kept.add(b"abc")
-    with pytest.raises(link.Broken):
+    with pytest.raises(link.ProtocolError):
         kept.confirm(4)
     kept.confirm(3)
     kept.confirm(1)

@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from benchflow_boxkit.channel import Channel
 from benchflow_boxkit.command import unknown_user
-from benchflow_boxkit.files import Transfer, batch, hear, put
+from benchflow_boxkit.files import Transfer, hear, put, put_now
 from benchflow_boxkit.inside import wire
 
 from benchflow_core.errors import InfrastructureError, SandboxLost, TransportError
@@ -32,20 +32,23 @@ Bulk = Callable[[AsyncIterator[bytes]], Awaitable[None]]
 async def upload(
     channel: Channel, source: Path, target: str, *, user: str | None, mode: int | None, bulk: Bulk
 ) -> None:
-    found = await Transfer.of(source, target, user=user, mode=mode)
-    first = await asyncio.to_thread(batch, found.records, _MUCH)
-    rest = chain([first], found.records)
+    transfer = Transfer.of(source, target, user=user, mode=mode)
+    first, rest = await asyncio.to_thread(transfer.first, _MUCH)
+    if len(first) < wire.INLINE:
+        await put_now(channel, transfer, first)
+        return
+    records = chain([first], rest)
     if len(first) < _MUCH:
-        await put(channel, "put", found.arguments, rest, found.what)
+        await put(channel, "put", transfer.arguments, records, transfer.what)
         return
     with tempfile.TemporaryFile() as whole:
-        await asyncio.to_thread(whole.writelines, rest)
-        if not await _put_whole(channel, found.arguments, whole, bulk, found.what):
+        await asyncio.to_thread(whole.writelines, records)
+        if not await _put_whole(channel, transfer.arguments, whole, bulk, transfer.what):
             whole.seek(0)
-            await put(channel, "put", found.arguments, iter(lambda: whole.read(_BATCH), b""), found.what)
+            await put(channel, "put", transfer.arguments, iter(lambda: whole.read(_BATCH), b""), transfer.what)
 
 
-async def _put_whole(channel: Channel, arguments: dict[str, object], whole: IO[bytes], bulk: Bulk, what: str) -> bool:
+async def _put_whole(channel: Channel, arguments: dict[str, Any], whole: IO[bytes], bulk: Bulk, what: str) -> bool:
     """The whole transfer as one file, which a worker in the box reads and removes. False: the engine refuses it."""
     name = f".benchflow-incoming-{secrets.token_hex(8)}"
     number = channel.number()
@@ -73,7 +76,7 @@ async def _put_whole(channel: Channel, arguments: dict[str, object], whole: IO[b
 
 
 async def _one_file(name: str, whole: IO[bytes]) -> AsyncIterator[bytes]:
-    """As an archive."""
+    """Yield a tar archive that holds one file."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = whole.tell(), 0o600
     whole.seek(0)
@@ -83,7 +86,7 @@ async def _one_file(name: str, whole: IO[bytes]) -> AsyncIterator[bytes]:
     yield b"\0" * (-entry.size % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
 
 
-async def between(source: Channel, op: str, arguments: Mapping[str, object], target: Channel, what: str) -> None:
+async def between(source: Channel, op: str, arguments: Mapping[str, Any], target: Channel, what: str) -> None:
     """From a worker in one box to a worker in another."""
     number, there = source.number(), target.number()
     stream, writer, result = source.reader(number), target.writer(there), target.reader(there + 1)

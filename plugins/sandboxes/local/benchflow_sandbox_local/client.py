@@ -8,12 +8,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.errors import InfrastructureError
-from benchflow_sandbox_local.channel import Channel
-from benchflow_sandbox_local.command import ENVIRONMENT, helper_command
-from benchflow_sandbox_local.helper import transfer, wire
+from benchflow_boxkit.channel import Channel
+from benchflow_boxkit.inside import wire
+from benchflow_boxkit.socketline import SocketLine
 
-__all__ = ["Answer", "Helper", "remove_as_mapped"]
+from benchflow_core.errors import InfrastructureError
+from benchflow_sandbox_local.command import ENVIRONMENT, helper_command
+
+__all__ = ["Helper", "remove_as_mapped"]
 
 
 class Helper:
@@ -40,46 +42,18 @@ class Helper:
         except BaseException:
             ours.close()
             raise
-        return cls(Channel(ours, "The sandbox helper"), process)
+        return cls(Channel(SocketLine(ours), "The sandbox helper"), process)
 
     async def work(self, op: str, **arguments: Any) -> wire.Message:
-        """A request that a fork of the helper carries out, and answers on a socket of its own."""
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        answer = Answer(ours)
-        try:
-            with theirs:
-                await self.channel.call(op, [theirs.fileno()], **arguments)
-            result = await answer.get()
-        finally:
-            ours.close()
-        if "error" in result:
-            raise transfer.revive(result["error"])
+        """Ask for work that a fork of the helper may do, and return its result."""
+        result = await self.channel.call(op, **arguments)
+        if "lost" in result:
+            raise InfrastructureError(f"The sandbox helper could not do its work ({op}): {result['lost']}.")
         return result
 
     async def close(self) -> None:
-        self.channel.close()
+        await self.channel.close()
         await asyncio.to_thread(self._process.wait)
-
-
-class Answer:
-    """One message from a non-blocking socket."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-
-    async def get(self) -> wire.Message:
-        loop = asyncio.get_running_loop()
-        data = bytearray()
-        while True:
-            part = await loop.sock_recv(self._sock, 262144)
-            if not part:
-                raise InfrastructureError("The sandbox helper ended while it was asked to do something.")
-            data += part
-            if len(data) >= wire.HEADER.size:
-                length, _ = wire.HEADER.unpack_from(data)
-                if len(data) >= wire.HEADER.size + length:
-                    return wire.decode(data)
 
 
 def remove_as_mapped(path: str) -> None:

@@ -13,6 +13,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_boxkit.channel import Channel
+from benchflow_boxkit.inside import wire
+from benchflow_boxkit.socketline import SocketLine
+
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import NetworkPolicy, SandboxContext
 from benchflow_core.errors import (
@@ -24,20 +28,18 @@ from benchflow_core.errors import (
     SandboxStartError,
 )
 from benchflow_sandbox_local import base, host, leases, limits, probe, spread
-from benchflow_sandbox_local.channel import Channel
 from benchflow_sandbox_local.client import Helper
-from benchflow_sandbox_local.helper import wire
 from benchflow_sandbox_local.plainplan import plain_plan
 from benchflow_sandbox_local.plan import Layout, Mounts
 
-__all__ = ["SNAPSHOTS", "Box", "Engine", "Layering"]
+__all__ = ["SNAPSHOTS", "Engine", "Layering", "StartedBox"]
 
 SNAPSHOTS: Final = "snaps/"
 """How the names of captured layers begin."""
 
 _START_SECONDS: Final = 30.0
 _PLAIN_PATH: Final = re.compile(r"[\w./+@%=:,-]+")
-_USUAL: Final[dict[str, Any]] = {"own_network": True, "proxy_port": None, "cgroups": [], "hostname": "box"}
+_USUAL: Final[dict[str, Any]] = {"own_network": True, "cgroups": [], "hostname": "box"}
 _FOLDERS: Final = ("boxes", "images", "layers", "snaps", "points", "locks", "stage", "base", "trash")
 
 
@@ -69,7 +71,7 @@ class Layering:
 
 
 @dataclass(slots=True)
-class Box:
+class StartedBox:
     """A box as the helper knows it."""
 
     id: str
@@ -78,30 +80,21 @@ class Box:
     lease: Path
     notes: tuple[str, ...]
     users: tuple[str, ...]
-    proxy_port: int
     workdir: str | None
     """Where programs find the working directory, if not by its name."""
-    proxy: int | None
-    """A listener on the box's loopback for the way out, as a descriptor."""
 
 
-class _FirstWord:
+class _ReadyMessage:
     """What a new box says first: that it is ready, or why not."""
 
-    def __init__(self) -> None:
-        self.said: asyncio.Future[tuple[dict[str, Any], list[int]]] = asyncio.get_running_loop().create_future()
+    def __init__(self, channel: Channel) -> None:
+        self.said: asyncio.Future[wire.Message] = asyncio.get_running_loop().create_future()
+        channel.on_event = self._say
+        channel.on_lost.append(lambda: self._say({"event": "lost"}))
 
-    def __call__(self, message: dict[str, Any], fds: list[int]) -> None:
-        if self.said.done():
-            wire.close_fds(fds)
-        else:
-            self.said.set_result((message, fds))
-
-    def drop(self) -> None:
-        if self.said.done():
-            wire.close_fds(self.said.result()[1])
-        else:
-            self.said.cancel()
+    def _say(self, event: wire.Message) -> None:
+        if not self.said.done():
+            self.said.set_result(event)
 
 
 class Engine:
@@ -206,7 +199,7 @@ class Engine:
         building: bool = False,
         writable: Mapping[str, str] | None = None,
         **plan: Any,
-    ) -> Box:
+    ) -> StartedBox:
         """A new box, of which nothing is left when it fails.
 
         `carry`: the topmost layer is copied, as the box's own changes. `plan` adds to what the helper is told: network,
@@ -219,9 +212,9 @@ class Engine:
             raise SandboxStartError(f"The image of box {lease.name} is gone: {min(missing)}.", retryable=False)
         name = secrets.token_hex(6)
         path = leases.write(name, self.state / "boxes" / name, lease)
-        first = _FirstWord()
         ours, theirs = socket.socketpair()
-        channel = Channel(ours, f"Box {lease.name}", first)
+        channel = Channel(SocketLine(ours), f"Box {lease.name}")
+        first = _ReadyMessage(channel)
         mounts: Mounts = []
         try:
             with theirs:
@@ -235,20 +228,16 @@ class Engine:
                     mounts = await self._layers(name, recipe, revert, carry, writable or {})
                     settings |= {"box": name, "mounts": mounts}
                     settings |= {"workdir": workdir, "repositories": recipe.repositories}
-                await helper.channel.call(
-                    "start", [theirs.fileno()], lease=str(path), state=str(self.state), **settings
-                )
+                settings |= {"lease": str(path), "state": str(self.state)}
+                await helper.channel.call("start", descriptors=[theirs.detach()], **settings)
             async with asyncio.timeout(_START_SECONDS):
-                answer, fds = await asyncio.shield(first.said)
+                answer = await asyncio.shield(first.said)
             if answer["event"] != "ready":
                 raise SandboxStartError(f"Box {lease.name} did not start: {answer.get('reason', 'it ended')}.")
-            notes, users, proxy = tuple(answer["notes"]), tuple(answer["users"]), fds[0] if fds else None
-            return Box(
-                name, channel, mounts, path, notes, users, int(answer["proxy_port"]), answer.get("workdir"), proxy
-            )
+            users = tuple(answer["users"])
+            return StartedBox(name, channel, mounts, path, tuple(answer["notes"]), users, answer.get("workdir"))
         except BaseException as error:
-            channel.close()
-            first.drop()
+            await asyncio.shield(channel.close())
             await asyncio.shield(self._undo(helper, name, path))
             if isinstance(error, TimeoutError):
                 raise SandboxStartError(f"Box {lease.name} did not start within {_START_SECONDS:.0f} s.") from error
@@ -285,18 +274,18 @@ class Engine:
         more = {"lease": str(lease)} if lease else {}
         return await helper.work("job", job=name, state=str(self.state), **{"with": arguments}, **more)
 
-    async def remove(self, box: Box) -> None:
+    async def remove(self, box: StartedBox) -> None:
         """End a box and delete its files."""
-        box.channel.close()
+        await box.channel.close()
         try:
             if self._helper is not None:
                 await self._helper.work("remove", box=box.id)
         except (SandboxLost, InfrastructureError):  # the helper was killed: the box ends by itself, its files do not
             await asyncio.to_thread(leases.reap_file, box.lease)
 
-    async def end(self, box: Box) -> None:
+    async def end(self, box: StartedBox) -> None:
         """End a box's processes; its files stay."""
-        box.channel.close()
+        await box.channel.close()
         helper = await self.open()
         await helper.work("end", box=box.id)
 

@@ -46,12 +46,9 @@ class Group:
     """By controller, where the kernel counts what it killed or refused."""
     notices: tuple[str, ...] = ()
 
-    def oom_kills(self) -> int:
-        return self._count("memory", "oom_kill")
-
-    def limits_hit(self) -> tuple[str, ...]:
-        words = {"memory": "oom_kill", "pids": "max"}
-        return tuple(name for name, word in words.items() if self._count(name, word))
+    def counts(self) -> dict[str, int]:
+        """Return how often the memory limit has killed something, and the limit of processes refused one."""
+        return {"memory": self._count("memory", "oom_kill"), "pids": self._count("pids", "max")}
 
     def _count(self, controller: str, word: str) -> int:
         if controller in self.events:

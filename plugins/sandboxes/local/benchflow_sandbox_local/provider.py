@@ -7,12 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from benchflow_boxkit.inside.launch import DEFAULT_PATH
+
 from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext, Snapshot, StartRequest
 from benchflow_core.errors import SandboxStartError
 from benchflow_sandbox_local import runtimes as host_runtimes
 from benchflow_sandbox_local.engine import Engine, Layering
-from benchflow_sandbox_local.helper.launch import DEFAULT_PATH
 from benchflow_sandbox_local.hostenv import host_environment
 from benchflow_sandbox_local.images import Images
 from benchflow_sandbox_local.sandbox import LocalSandbox

@@ -8,26 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchflow_boxkit import files
+from benchflow_boxkit.box import Box
+from benchflow_boxkit.channel import Channel
 from benchflow_boxkit.command import Command
-from benchflow_boxkit.onebox import OneBox
-from benchflow_boxkit.upstream import Upstream
+from benchflow_boxkit.inside.sending import Skip
+from benchflow_boxkit.network import Connection
+from benchflow_boxkit.programs import Programs
+from benchflow_boxkit.views import shown
 
-from benchflow_core.contracts.sandboxes import (
-    AccessView,
-    DownloadLimits,
-    ImageRef,
-    NetworkPolicy,
-    Snapshot,
-    StartRequest,
-)
-from benchflow_core.errors import CapabilityMissing, SandboxLost, TransportError
-from benchflow_sandbox_local import files, forward, limits, snapshots
-from benchflow_sandbox_local.channel import fd_of
-from benchflow_sandbox_local.engine import Box, Engine, Layering
-from benchflow_sandbox_local.helper import transfer
+from benchflow_core.contracts.sandboxes import AccessView, ImageRef, NetworkPolicy, Snapshot, StartRequest
+from benchflow_core.errors import CapabilityMissing, SandboxLost
+from benchflow_sandbox_local import limits, snapshots
+from benchflow_sandbox_local.engine import Engine, Layering, StartedBox
 from benchflow_sandbox_local.leases import LeaseRequest
-from benchflow_sandbox_local.network import Network
-from benchflow_sandbox_local.programs import Programs
+from benchflow_sandbox_local.network import LocalNetwork
 
 __all__ = ["BUILDING", "LocalSandbox"]
 
@@ -35,9 +30,18 @@ BUILDING = "local:build"
 """The image of a box in which an image is made."""
 
 
-class LocalSandbox(OneBox):
-    _network: Network
+class LimitedPrograms(Programs):
+    """The programs of one box, whose limits are counted by the control groups of this host."""
 
+    def __init__(self, channel: Channel, group: limits.Group) -> None:
+        super().__init__(channel)
+        self._group = group
+
+    def count_limits(self) -> Mapping[str, int]:
+        return self._group.counts()
+
+
+class LocalSandbox(Box):
     def __init__(
         self,
         engine: Engine,
@@ -47,12 +51,12 @@ class LocalSandbox(OneBox):
         forget: Callable[[LocalSandbox], None],
         writable: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(image, request, forget)
-        self._engine, self._env = engine, env
+        super().__init__(image, request, engine.context.env, forget)
+        self._engine, self._env = engine, dict(env)
         self._writable = dict(writable or {})
-        shares = engine.host_network(request.network)
-        self._network = Network(request.network, host_network=shares, upstream=Upstream.of(engine.context.env))
-        self._box: Box | None = None
+        shared = engine.host_network(request.network)
+        self._network = LocalNetwork(request.network, engine.context.env, shared=shared)
+        self._box: StartedBox | None = None
 
     def _require(self, what: str) -> None:
         if self._engine.plain:
@@ -80,27 +84,18 @@ class LocalSandbox(OneBox):
             writable=self._writable,
             cgroups=group.folders,
             own_network=own_network,
-            proxy_port=self._network.wanted_port,
             workdir=self._workdir,
             building=self._image.ref == BUILDING,
         )
         if carry:  # the topmost layer is the box's own now
             below = Layering(recipe.layers[1:], recipe.shown)
             self._image = replace(self._image, meta={**self._image.meta, **below.meta()})
-        self._channel, self._programs = box.channel, Programs(box.channel, group)
-        await self._network.attach(box.channel, box.proxy_port, box.proxy)
-        shown = box.users if not self._engine.facts["single_user"] or self._engine.plain else ("root",)
-        default = (self._image.user or next(iter(shown), "root")).partition(":")[0]
-        shown = shown if default in shown else (*shown, default)
-        self._info = replace(
-            self._info,
-            id=box.id,
-            workdir=box.workdir or self._workdir,
-            workdir_name=self._workdir if box.workdir else None,
-            users=shown,
-            default_user=default,
-            notices=(*box.notes, *group.notices),
-        )
+        self._open(box.channel)
+        self._programs = LimitedPrograms(box.channel, group)
+        users = box.users if not self._engine.facts["single_user"] or self._engine.plain else ("root",)
+        await self._settle(box.id, users, (*box.notes, *group.notices))
+        if box.workdir:
+            self._info = replace(self._info, workdir=box.workdir, workdir_name=self._workdir)
 
     def _command(
         self,
@@ -112,17 +107,10 @@ class LocalSandbox(OneBox):
     ) -> Command:
         if view is not None:
             self._require("access views")
-        full = {**self._network.env, **self._env, **(env or {})}
-        return Command(argv, cwd or self._workdir, full, user or self._image.user, _shown(view))
-
-    async def upload(
-        self, source: Path, target: str, *, user: str | None = None, mode: int | None = None, service: str = "main"
-    ) -> None:
-        self._require_main(service)
-        await self.put(source, target, user=user, mode=mode)
+        return replace(super()._command(argv, cwd, env, user), view=shown(view, apart=True))
 
     async def put(
-        self, source: Path, target: str, *, user: str | None, mode: int | None, skip: transfer.Skip | None = None
+        self, source: Path, target: str, *, user: str | None, mode: int | None, skip: Skip | None = None
     ) -> None:
         """`upload` that can leave things out."""
         channel, _ = await self._live()
@@ -133,14 +121,7 @@ class LocalSandbox(OneBox):
     ) -> None:
         """Copy into another box, links included and owners kept, without passing through the host's file system."""
         (here, _), (there, _) = await self._live(), await other._live()
-        await files.between(here, source, there, target, user=user, mode=mode)
-
-    async def download(
-        self, source: str, target: Path, *, limits: DownloadLimits | None = None, service: str = "main"
-    ) -> None:
-        self._require_main(service)
-        channel, _ = await self._live()
-        await files.download(channel, source, target, limits or DownloadLimits())
+        await files.between(here, source, there, target, user=user, mode=mode, what=f"copy of {source}")
 
     async def _capture(self, name: str, keep: bool) -> Snapshot:
         assert self._box is not None
@@ -153,15 +134,9 @@ class LocalSandbox(OneBox):
             raise CapabilityMissing("A box on the host's network keeps it: the policy cannot change.")
         await self._network.set_policy(policy)
 
-    async def dial(self, port: int, *, service: str = "main") -> forward.SocketStream:
-        self._require_main(service)
+    async def dial(self, port: int, *, service: str = "main") -> Connection:
         self._require("ports")
-        channel, _ = await self._live()
-        try:
-            _, fds = await channel.call_fds("dial", port=port)
-        except OSError as error:
-            raise TransportError(f"Nothing answers on port {port} of the box: {error.strerror}.") from error
-        return forward.SocketStream(fd_of(fds))
+        return await super().dial(port, service=service)
 
     async def logs(self, *, service: str = "main", tail: int = 65536) -> bytes:
         """The box's own process prints nothing; what it noted while starting is all there is."""
@@ -178,16 +153,8 @@ class LocalSandbox(OneBox):
         return list((await self._engine.job(job, box=box.id, layer=layer))["repositories"])
 
     async def _end(self) -> None:
-        box, self._box, self._channel = self._box, None, None
-        if self._programs is not None:
-            self._programs.close()
-        await self._network.detach()
+        box, self._box = self._box, None
+        await self._leave()
         if box is not None:
             with contextlib.suppress(SandboxLost, OSError):
                 await self._engine.remove(box)
-
-
-def _shown(view: AccessView | None) -> dict[str, list[str]] | None:
-    if view is None or not (view.read_only or view.hidden or view.writable):
-        return None
-    return {"read_only": list(view.read_only), "hidden": list(view.hidden), "writable": list(view.writable)}

@@ -10,7 +10,7 @@ from typing import Final
 from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_local import leases
-from benchflow_sandbox_local.engine import SNAPSHOTS, Box, Engine, Layering
+from benchflow_sandbox_local.engine import SNAPSHOTS, Engine, Layering, StartedBox
 
 __all__ = ["capture"]
 
@@ -18,7 +18,7 @@ _MOST_REPOSITORIES: Final = 500
 """That a box makes anew: an agent cannot hold up its verification with them."""
 
 
-async def capture(engine: Engine, box: Box, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
+async def capture(engine: Engine, box: StartedBox, image: ImageRef, name: str, *, keep: bool) -> Snapshot:
     """The box's programs stand still while its files are copied."""
     layer = f"{SNAPSHOTS}{secrets.token_hex(6)}"
     request = leases.LeaseRequest(name, dict(engine.context.labels), kind="image", keep=keep)

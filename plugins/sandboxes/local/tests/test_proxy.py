@@ -9,7 +9,6 @@ import pytest
 from benchflow_boxkit import proxy
 
 from benchflow_core.contracts import ImageRequest, NetworkPolicy, StartRequest
-from benchflow_sandbox_local import forward
 
 
 class Host:
@@ -115,18 +114,13 @@ print(s.recv(100))"""
 @pytest.mark.parametrize(
     "request_", [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET ftp://x/ HTTP/1.1\r\n\r\n", b"CONNECT :x HTTP/1.1\r\n\r\n"]
 )  # fmt: skip
-async def test_bad_requests_are_answered(request_: bytes) -> None:
-    import socket
-
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    served = await forward.serve(listener.detach(), port, proxy.EgressProxy(NetworkPolicy()).handle)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(request_)
-    writer.write_eof()
-    assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
-    writer.close()
-    await served.close()
+async def test_bad_requests_are_answered(start: Any, request_: bytes) -> None:
+    box = await start()
+    port = int((await box.exec(["printenv", "http_proxy"])).stdout.decode().rpartition(":")[2])
+    connection = await box.dial(port)
+    await connection.write(request_)
+    assert (await connection.read()).startswith(b"HTTP/1.1 400 ")
+    await connection.close()
 
 
 async def test_own_ports_are_not_shown_as_the_boxes(start: Any) -> None:

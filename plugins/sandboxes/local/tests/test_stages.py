@@ -167,7 +167,7 @@ def test_control_groups_of_version_two(tmp_path: Path) -> None:
     }  # fmt: skip
     assert [notice for notice in group.notices if "storage" in notice]
     (tmp_path / "benchflow-box" / "memory.events").write_text("low 0\noom_kill 3\n")
-    assert group.oom_kills() == 3 and group.limits_hit() == ("memory",)
+    assert group.counts() == {"memory": 3, "pids": 0}
     with pytest.raises(CapabilityMissing):
         limits.make(hierarchies, Resources(gpus=1), "box")
 

@@ -7,79 +7,84 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import json
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
-from benchflow_boxkit.inside import launch, processes, pumps, sending, system, users, wire
+from benchflow_boxkit.inside import launch, passing, processes, pumps, users, wire
+from benchflow_boxkit.inside.filecalls import FAILURES, FileCalls
 from benchflow_boxkit.inside.polling import Polling
-from benchflow_boxkit.inside.receiving import Placement, Receiver
 
 _KILL_SECONDS: Final = 10.0
 _DIAL_SECONDS: Final = 5.0
 _PATIENT_ROUNDS: Final = 3
+_ALL_ROUNDS: Final = 40
 Find = Callable[[], list[processes.Entry]]
-
-
-class Taker(Protocol):
-    """What is fed with a transfer."""
-
-    @property
-    def done(self) -> bool: ...
-
-    def feed(self, data: bytes) -> None: ...
 
 
 class Job:
     """One program asked for. `whole`: its output ends with it, whoever else holds the pipes."""
 
-    def __init__(self, kept: launch.Kept, whole: bool) -> None:
-        self.kept, self.whole, self.told = kept, whole, False
+    def __init__(self, running: launch.RunningProgram, whole: bool) -> None:
+        self.running, self.whole, self.told = running, whole, False
 
 
-class Calls:
+class Calls(FileCalls):
     def __init__(self, loop: Polling) -> None:
-        self.loop = loop
+        super().__init__(loop)
         self.jobs: dict[int, Job] = {}
         self.stopped: list[int] = []
         self.accepted = wire.ACCEPTED
         self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
 
-    def walls(self, message: wire.Message) -> Callable[[], launch.Walls] | None:
-        """Around the program that is asked for."""
+    # --- what a supervisor may know better ---------------------------------------------------------------------------
+
+    def isolation(self, message: wire.Message) -> Callable[[], launch.ProgramIsolation] | None:
+        """Return what makes the isolation of the program that is asked for."""
         return None
 
-    def here(self) -> list[processes.Entry]:
-        """What runs in this box: all that came from us, since we are the reaper of everything we start."""
+    def box_processes(self) -> list[processes.Entry]:
+        """Return what runs in this box: all that came from us, since we are the reaper of everything we start."""
         return processes.descendants(os.getpid())
 
+    def user(self, name: str | None) -> users.User | None:
+        """Return the user that a program is to run as."""
+        return users.find(name)
+
+    def limits_hit(self) -> dict[str, int]:
+        """Return how often each limit of the box was hit, as far as it can be seen from inside."""
+        return processes.limits_hit()
+
     def call(self, number: int, body: bytes) -> None:
-        message = json.loads(body)
+        message = wire.parse(body)
+        given = message["given"] = [self.loop.passed.popleft() for _ in range(message.get("descriptors", 0))]
         try:
             answer = getattr(self, "do_" + message["op"])(number, message)
-        except (OSError, wire.Refused) as error:
-            answer = {"error": wire.describe(error)}
-        self.loop.send(wire.message(wire.ANSWER, number, answer or {}))
+        except FAILURES as error:
+            answer = wire.failure(error)
+        finally:
+            passing.close(given)
+        data = (answer or {}).pop("data", b"")
+        self.loop.send(wire.message(wire.ANSWER, number, answer or {}, data))
 
     # --- programs ------------------------------------------------------------------------------------------------
 
     def do_exec(self, number: int, message: wire.Message) -> wire.Message:
-        user = users.find(message["user"])
+        user = self.user(message["user"])
         if user is None:
             return {"no_user": message["user"]}
-        env = {"PATH": launch.DEFAULT_PATH, "HOME": user.home, "USER": user.name, "LOGNAME": user.name}
-        program = launch.Program(message["argv"], env | message["env"], message["cwd"], user, self.walls(message))
+        if not self.switches_users and user.uid != 0:
+            return {"single_user": message["user"]}
+        program = self.program(message, user)
         pipes = [os.pipe() for _ in range(3 if message["stdin"] else 2)]
         outs = pipes[-2:]
         given = [pipes[0][0] if message["stdin"] else self.null, outs[0][1], outs[1][1]]
         try:
-            kept = launch.start(program, given)
+            pid = self.start(number, program, given, bool(message["whole"]))
         except BaseException:
             for fd in {fd for pair in pipes for fd in pair} - set(given):
                 os.close(fd)
@@ -91,48 +96,68 @@ class Calls:
             pumps.Incoming(self.loop, number, pipes[0][1])
         pumps.Outgoing(self.loop, number + 1, outs[0][0])
         pumps.Outgoing(self.loop, number + 2, outs[1][0])
-        self.loop.own.add(kept.keeper)
-        self.jobs[number] = Job(kept, bool(message["whole"]))
-        self.loop.watch(kept.status, 1, lambda _: self.hear(number))
-        return {"pid": kept.pid}
+        return {"pid": pid}
 
-    def hear(self, number: int) -> None:
-        """A keeper says how its program ended, or that nothing is left of it."""
+    def program(self, message: wire.Message, user: users.User) -> launch.Program:
+        env = {"PATH": launch.DEFAULT_PATH, "HOME": user.home, "USER": user.name, "LOGNAME": user.name}
+        wanted = user if self.switches_users else None
+        return launch.Program(message["argv"], env | message["env"], message["cwd"], wanted, self.isolation(message))
+
+    def start(self, number: int, program: launch.Program, streams: list[int], whole: bool) -> int:
+        """Start a program below a keeper, and return its process id."""
+        running = launch.start(program, streams)
+        self.loop.own.add(running.keeper)
+        self.jobs[number] = Job(running, whole)
+        self.loop.watch(running.status, 1, lambda _: self.read_exit_status(number))
+        return running.pid
+
+    def read_exit_status(self, number: int) -> None:
+        """Read what a keeper says: how its program ended, or that nothing is left of it."""
         job = self.jobs.get(number)
         if job is None:
             return
         try:
-            data = os.read(job.kept.status, launch.STATUS.size)
+            data = os.read(job.running.status, launch.STATUS.size)
         except BlockingIOError:
             return
         if not job.told:
             job.told = True
-            self.tell_exit(number, job, launch.STATUS.unpack(data)[0] if data else -signal.SIGKILL)
+            self.tell_exit(number, job.whole, launch.STATUS.unpack(data)[0] if data else -signal.SIGKILL)
         if not data:
-            self.loop.unwatch(job.kept.status)
-            os.close(job.kept.status)
+            self.loop.unwatch(job.running.status)
+            os.close(job.running.status)
             del self.jobs[number]
 
-    def tell_exit(self, number: int, job: Job, code: int) -> None:
-        if job.whole:
+    def tell_exit(self, number: int, whole: bool, code: int) -> None:
+        if whole:
             for stream in (number + 1, number + 2):
                 if outgoing := self.loop.outgoing.get(stream):
                     outgoing.flush()
-        event = {"event": "exit", "exec": number, "code": code, "limits": processes.limits_hit()}
+        event = {"event": "exit", "exec": number, "code": code, "limits": self.limits_hit()}
         self.loop.send(wire.message(wire.EVENT, 0, event))
 
     def do_kill(self, number: int, message: wire.Message) -> None:
         """End a program and everything that came from it; answered when they are gone."""
         wanted = int(message["exec"])
         rounds = _Rounds()
-        while (job := self.jobs.get(wanted)) is not None:
-            self.strike(partial(processes.descendants, job.kept.keeper), rounds.count)
-            send_signal(job.kept.keeper, signal.SIGCONT)
-            self.loop.reap()
-            self.hear(wanted)
-            rounds.another()
+        while (find := self.tree(wanted)) is not None:
+            found = self.kill_processes(find, rounds.count)
+            self.collect(wanted)
+            rounds.another(found)
 
-    def strike(self, find: Find, rounds: int) -> None:
+    def tree(self, number: int) -> Find | None:
+        """Return what finds a program and everything that came from it; None when nothing is left of it."""
+        job = self.jobs.get(number)
+        return None if job is None else partial(processes.descendants, job.running.keeper)
+
+    def collect(self, number: int) -> None:
+        """Take note of what ended of a program."""
+        if number in self.jobs:
+            send_signal(self.jobs[number].running.keeper, signal.SIGCONT)
+        self.loop.reap()
+        self.read_exit_status(number)
+
+    def kill_processes(self, find: Find, rounds: int) -> list[processes.Entry]:
         """Kill what is found. Where something forks as fast as we kill, everything stands still first."""
         found = find()
         if rounds > _PATIENT_ROUNDS:
@@ -140,6 +165,7 @@ class Calls:
             found = find()
         for entry in found:
             send_signal(entry.pid, signal.SIGKILL)
+        return found
 
     def halt(self, entries: list[processes.Entry]) -> None:
         for entry in entries:
@@ -150,7 +176,7 @@ class Calls:
 
     def ours(self) -> list[processes.Entry]:
         """What the box runs beyond what we need ourselves."""
-        return [entry for entry in self.here() if entry.pid not in self.loop.own]
+        return [entry for entry in self.box_processes() if entry.pid not in self.loop.own]
 
     def do_processes(self, number: int, message: wire.Message) -> wire.Message:
         self.loop.reap()
@@ -158,26 +184,26 @@ class Calls:
 
     def do_kill_all(self, number: int, message: wire.Message) -> None:
         rounds = _Rounds()
-        while self.ours():
-            self.strike_all(rounds.count)
+        while left := self.ours():
+            self.kill_everything(rounds.count)
             for job in self.jobs.values():
-                send_signal(job.kept.keeper, signal.SIGCONT)
+                send_signal(job.running.keeper, signal.SIGCONT)
             self.loop.reap()
-            rounds.another()
+            rounds.another(left)
         for running in list(self.jobs):
             while running in self.jobs:
-                self.hear(running)
-                rounds.another()
+                self.read_exit_status(running)
+                rounds.another(())
 
-    def strike_all(self, rounds: int) -> None:
-        self.strike(self.ours, rounds)
+    def kill_everything(self, rounds: int) -> None:
+        self.kill_processes(self.ours, rounds)
 
     def do_freeze(self, number: int, message: wire.Message) -> None:
         """Stop everything, our own workers included, for a consistent copy of the files."""
-        already = {entry.pid for entry in self.here() if entry.state == "T"}
+        already = {entry.pid for entry in self.box_processes() if entry.state == "T"}
         deadline = time.monotonic() + _KILL_SECONDS
         while True:
-            now = self.here()
+            now = self.box_processes()
             self.stopped = [entry.pid for entry in now if entry.pid not in already]
             running = [e for e in now if e.state not in "Tt" and not (e.state == "D" and processes.in_vfork(e.pid))]
             if not running:
@@ -192,70 +218,6 @@ class Calls:
         for pid in self.stopped:
             send_signal(pid, signal.SIGCONT)
         self.stopped = []
-
-    # --- files -----------------------------------------------------------------------------------------------------
-
-    def do_put(self, number: int, message: wire.Message) -> wire.Message:
-        make = receiver_for(message)
-        if make is None:
-            return {"no_user": message["user"]}
-        self.take(number, make)
-        return {}
-
-    def do_get(self, number: int, message: wire.Message) -> wire.Message:
-        limits = sending.Limits(**message["limits"])
-        self.give(number, sending.records(message["source"], limits, links=bool(message["links"])))
-        return {}
-
-    def take(self, number: int, make: Callable[[], Taker]) -> None:
-        """A worker writes what comes on stream `number`, and says on the next how it went."""
-        read, write = os.pipe()
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, wire.WINDOW)
-        self.take_from(read, number, make)
-        pumps.Incoming(self.loop, number, write)
-
-    def take_from(self, source: int, number: int, make: Callable[[], Taker]) -> None:
-        result, told = os.pipe()
-
-        def work() -> None:
-            try:
-                receiver = make()
-                while not receiver.done and (data := os.read(source, 1 << 18)):
-                    receiver.feed(data)
-                answer = {} if receiver.done else {"error": wire.describe(wire.Refused("the transfer was cut short"))}
-            except (OSError, wire.Refused, ValueError, TypeError) as error:
-                answer = {"error": wire.describe(error)}
-            os.write(told, json.dumps(answer).encode())
-
-        self.worker(work, {source, told})
-        pumps.Outgoing(self.loop, number + 1, result)
-
-    def give(self, number: int, source: Iterator[bytes]) -> None:
-        """A worker sends files on stream `number`."""
-        read, write = os.pipe()
-
-        def work() -> None:
-            with open(write, "wb", buffering=1 << 16) as out:
-                for part in source:
-                    out.write(part)
-
-        self.worker(work, {write})
-        pumps.Outgoing(self.loop, number, read)
-
-    def worker(self, work: Callable[[], None], keep: set[int]) -> None:
-        pid = os.fork()
-        if pid == 0:
-            try:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                system.close_except({2, *keep})
-                with contextlib.suppress(OSError):
-                    work()
-            finally:
-                os._exit(0)
-        self.loop.own.add(pid)
-        for fd in keep:
-            os.close(fd)
 
     # --- ports -----------------------------------------------------------------------------------------------------
 
@@ -294,19 +256,23 @@ class Calls:
         raise failure or OSError(errno.ECONNREFUSED, "connection refused")
 
 
-def receiver_for(message: wire.Message) -> Callable[[], Receiver] | None:
-    """What writes an upload; nothing where its user is not known."""
-    user, target = users.find(message["user"]), message["target"]
-    if user is None:
-        return None
-    owners = bool(message.get("owners"))
-    place = Placement(-1, -1, message["mode"]) if owners else Placement(user.uid, user.gid, message["mode"])
+class FirstProcess(Calls):
+    """The first process of a box's process namespace: it sees everything that runs there, and ends it in one call."""
 
-    def receiver() -> Receiver:
-        os.makedirs(os.path.dirname(target) or "/", exist_ok=True)
-        return Receiver(target, None, place)
+    def box_processes(self) -> list[processes.Entry]:
+        return processes.alive()
 
-    return receiver
+    def kill_processes(self, find: Find, rounds: int) -> list[processes.Entry]:
+        found = super().kill_processes(find, rounds)
+        if rounds > _ALL_ROUNDS:  # forks faster than we can look: nothing in the box survives this one
+            send_signal(-1, signal.SIGKILL)
+        return found
+
+    def kill_everything(self, rounds: int) -> None:
+        send_signal(-1, signal.SIGKILL)  # in one call, so that nothing can fork away from it
+
+    def halt_all(self, running: list[processes.Entry]) -> None:
+        send_signal(-1, signal.SIGSTOP)
 
 
 def send_signal(pid: int, number: int) -> None:
@@ -315,13 +281,21 @@ def send_signal(pid: int, number: int) -> None:
 
 
 class _Rounds:
-    """Tries again, ever more slowly, and not for ever."""
+    """Tries again, ever more slowly, and not for ever.
+
+    Only those that met new processes count: a large one takes a while to be gone, and is not forking meanwhile.
+    """
 
     def __init__(self) -> None:
-        self.count, self._deadline = 0, time.monotonic() + _KILL_SECONDS
+        self.count = self._looks = 0
+        self._met: set[int] = set()
+        self._deadline = time.monotonic() + _KILL_SECONDS
 
-    def another(self) -> None:
-        self.count += 1
+    def another(self, found: Iterable[processes.Entry]) -> None:
+        new = {entry.pid for entry in found} - self._met
+        self._met |= new
+        self.count += bool(new)
+        self._looks += 1
         if time.monotonic() > self._deadline:
             raise TimeoutError(errno.ETIMEDOUT, "processes do not end")
-        time.sleep(0.0005 * min(self.count, 20))
+        time.sleep(0.0005 * min(self._looks, 20))

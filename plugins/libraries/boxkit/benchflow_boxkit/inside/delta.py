@@ -16,7 +16,7 @@ import os
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from benchflow_boxkit.inside import receiving
@@ -270,7 +270,7 @@ class Putting:
     def done(self) -> bool:
         return self.reader.done
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
         self.reader.feed(data)
         if self.done:
             self._end_file()

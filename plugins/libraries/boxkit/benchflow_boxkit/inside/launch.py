@@ -17,37 +17,38 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 STATUS = struct.Struct("=i")
 
 
-class Walls(Protocol):
-    """What stands around one program, beyond the user that it runs as."""
+class ProgramIsolation(Protocol):
+    """What keeps one program in, beyond the user that it runs as."""
 
     def admit(self, pid: int) -> None:
-        """In the keeper, when the child is there."""
+        """Help the child on from its parent, as soon as it is there."""
 
     def enter(self) -> None:
-        """In the child, while it is root and has the keeper's descriptors."""
+        """Take the isolation on in the child, while it is root and has the parent's descriptors."""
 
     def shut(self) -> None:
-        """In the child, last, as the program's own user."""
+        """Give up what is left to give up, in the child, last, as the program's own user."""
 
 
 class Program(NamedTuple):
     argv: Sequence[str]
     env: Mapping[str, str]
     cwd: str
-    user: User
-    walls: Callable[[], Walls] | None = None
-    """Makes them, in the keeper."""
+    user: User | None
+    """None: it stays the user that starts it."""
+    isolation: Callable[[], ProgramIsolation] | None = None
+    """Makes it, in the program's parent."""
 
 
-class Kept(NamedTuple):
-    """A running keeper: its pid, its program's, and where it writes the exit code."""
+class RunningProgram(NamedTuple):
+    """A program below a keeper: their process ids, and where the keeper writes the exit code."""
 
     keeper: int
     pid: int
     status: int
 
 
-def start(program: Program, streams: Sequence[int]) -> Kept:
+def start(program: Program, streams: Sequence[int]) -> RunningProgram:
     read, write = os.pipe()
     keeper = os.fork()
     if keeper == 0:
@@ -61,7 +62,7 @@ def start(program: Program, streams: Sequence[int]) -> Kept:
         os.close(read)
         raise OSError(errno.EAGAIN, "no process could be started")
     os.set_blocking(read, False)
-    return Kept(keeper, STATUS.unpack(data)[0], read)
+    return RunningProgram(keeper, STATUS.unpack(data)[0], read)
 
 
 def _keep(program: Program, streams: Sequence[int], status: int) -> None:
@@ -69,12 +70,12 @@ def _keep(program: Program, streams: Sequence[int], status: int) -> None:
     for number in (signal.SIGCHLD, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
-    walls = program.walls() if program.walls else None
+    isolation = program.isolation() if program.isolation else None
     pid = os.fork()
     if pid == 0:
-        _become_program(program, streams, walls)
-    if walls is not None:
-        walls.admit(pid)
+        become_program(program, streams, isolation)
+    if isolation is not None:
+        isolation.admit(pid)
     system.close_except({2, status})
     os.write(status, STATUS.pack(pid))
     with contextlib.suppress(ChildProcessError):
@@ -86,24 +87,28 @@ def _keep(program: Program, streams: Sequence[int], status: int) -> None:
     os._exit(0)
 
 
-def _become_program(program: Program, streams: Sequence[int], walls: Walls | None) -> None:
+def become_program(program: Program, streams: Sequence[int], isolation: ProgramIsolation | None) -> None:
+    """Turn this process, a fresh child of the supervisor or of a keeper, into the program. Never returns."""
     code = 126
     try:
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):  # and would stay so in the program
+            signal.signal(ignored, signal.SIG_DFL)
         os.setsid()
         lifted = [os.dup(fd) if fd < 3 else fd for fd in streams]
         for number, fd in enumerate(lifted):
             os.dup2(fd, number, inheritable=True)
         _prefer_as_victim()
-        if walls is not None:
-            walls.enter()
+        if isolation is not None:
+            isolation.enter()
         system.close_from(3)
         os.umask(0o022)
-        os.setgroups(program.user.groups)
-        os.setresgid(program.user.gid, program.user.gid, program.user.gid)
-        os.setresuid(program.user.uid, program.user.uid, program.user.uid)
+        if program.user is not None:
+            os.setgroups(program.user.groups)
+            os.setresgid(program.user.gid, program.user.gid, program.user.gid)
+            os.setresuid(program.user.uid, program.user.uid, program.user.uid)
         os.chdir(program.cwd)
-        if walls is not None:
-            walls.shut()
+        if isolation is not None:
+            isolation.shut()
         code = _execute(program)
     except BaseException as error:
         with contextlib.suppress(OSError):

@@ -25,7 +25,7 @@ LARGEST = 1 << 20
 _CONFIRM_EVERY = 1 << 18
 
 
-class Broken(Exception):
+class ProtocolError(Exception):
     """The connection does not speak this protocol."""
 
 
@@ -42,7 +42,7 @@ def greeting(content: dict[str, Any]) -> bytes:
     return packet(GREET, json.dumps(content).encode())
 
 
-class Kept:
+class UnconfirmedData:
     """What was sent and is not confirmed yet."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Kept:
     def confirm(self, count: int) -> None:
         """An older confirmation than the last says nothing new."""
         if count > self.end:
-            raise Broken(f"{count} bytes are confirmed, and {self.end} were sent")
+            raise ProtocolError(f"{count} bytes are confirmed, and {self.end} were sent")
         while self._parts and self._first + len(self._parts[0]) <= count:
             self._first += len(self._parts.popleft())
 
@@ -94,13 +94,13 @@ class Incoming:
             while len(buffer) - at >= PACKET.size:
                 kind, length, checksum = PACKET.unpack_from(buffer, at)
                 if length > LARGEST or not PIECE <= kind <= GREET:
-                    raise Broken("the connection is out of step")
+                    raise ProtocolError("the connection is out of step")
                 end = at + PACKET.size + length
                 if len(buffer) < end:
                     break
                 body = bytes(memoryview(buffer)[at + PACKET.size : end])
                 if checksum != _checksum(body, self.received if kind == PIECE else 0):
-                    raise Broken("a packet is not what was sent")
+                    raise ProtocolError("a packet is not what was sent")
                 at = end
                 if kind == PIECE:
                     self.received += len(body)

@@ -24,13 +24,13 @@ class Loop(Polling):
     def __init__(self, call: Callable[[int, bytes], None], listener: socket.socket, patience: float) -> None:
         super().__init__(call)
         self.listener, self.patience = listener, patience
-        self.kept, self.arriving = link.Kept(), link.Incoming()
+        self.kept, self.arriving = link.UnconfirmedData(), link.Incoming()
         self.connection: socket.socket | None = None
         self.greeted = False
         self.alone_since = time.monotonic()
         self._unsent: deque[memoryview] = deque()
         listener.setblocking(False)
-        self.watch(listener.fileno(), select.EPOLLIN, self._accept)
+        self.watch(listener.fileno(), select.POLLIN, self._accept)
 
     def serve(self) -> None:
         while True:
@@ -45,7 +45,7 @@ class Loop(Polling):
             connection.setblocking(False)
             self.connection, self.greeted = connection, False
             self.arriving.renew()
-            self.watch(connection.fileno(), select.EPOLLIN, self._ready)
+            self.watch(connection.fileno(), select.POLLIN, self._ready)
             self._push(link.greeting({"received": self.arriving.received}))
 
     def _drop(self) -> None:
@@ -59,9 +59,9 @@ class Loop(Polling):
         connection = self.connection
         if connection is None:
             return
-        if events & select.EPOLLOUT:
+        if events & select.POLLOUT:
             self._flush()
-        if events & ~select.EPOLLOUT and self.connection is connection:
+        if events & ~select.POLLOUT and self.connection is connection:
             try:
                 data = connection.recv(1 << 18)
             except BlockingIOError:
@@ -74,7 +74,7 @@ class Loop(Polling):
             try:
                 for kind, body in self.arriving.feed(data):
                     self._packet(kind, body)
-            except (link.Broken, ValueError):
+            except (link.ProtocolError, ValueError):
                 self._drop()
                 return
             if confirmation := self.arriving.due():
@@ -121,8 +121,8 @@ class Loop(Polling):
                     self._unsent[0] = self._unsent[0][sent:]
                 else:
                     self._unsent.popleft()
-            self.watch(connection.fileno(), select.EPOLLIN, self._ready)
+            self.watch(connection.fileno(), select.POLLIN, self._ready)
         except BlockingIOError:
-            self.watch(connection.fileno(), select.EPOLLIN | select.EPOLLOUT, self._ready)
+            self.watch(connection.fileno(), select.POLLIN | select.POLLOUT, self._ready)
         except OSError:
             self._drop()

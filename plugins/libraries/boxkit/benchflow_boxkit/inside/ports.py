@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import socket
 import struct
 from collections.abc import Collection
@@ -73,9 +72,9 @@ def holds(port: int) -> bool:
 
 
 def _filter() -> bytes:
-    machine = _MACHINES.get(platform.machine())
+    machine = _MACHINES.get(os.uname().machine)
     if machine is None:
-        raise OSError(errno.ENOSYS, f"the system calls of {platform.machine()} are not known here")
+        raise OSError(errno.ENOSYS, f"the system calls of {os.uname().machine} are not known here")
     architecture, numbers = machine
     program = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, architecture), _refused(errno.ENOSYS)]
     program += [(_LOAD, 0, 0, _NUMBER), (_AT_LEAST, 0, 1, _X32), _refused(errno.ENOSYS)]

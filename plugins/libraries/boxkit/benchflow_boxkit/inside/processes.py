@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import struct
 from typing import NamedTuple
 
 
@@ -12,11 +15,17 @@ class Entry(NamedTuple):
     state: str
 
 
-_ENGINE_DNS = "0B00007F"
+_LISTENING, _LISTEN_STATE = "0A", 10
+_NETLINK_SOCK_DIAG, _BY_FAMILY, _DUMP, _ERROR, _DONE = 4, 20, 0x301, 2, 3
+_REQUEST = 16 + 56
+"""A message's header, and struct inet_diag_req_v2."""
+_ENGINE_DNS = bytes([127, 0, 0, 11])
 """127.0.0.11, where an engine answers for names on networks that were made for a task."""
 
 
 def table() -> list[Entry]:
+    if not os.path.isdir("/proc/self"):
+        return _table_of_ps()
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -27,6 +36,15 @@ def table() -> list[Entry]:
                 continue
             found.append(Entry(int(name), int(fields[1]), chr(fields[0][0])))
     return found
+
+
+def _table_of_ps() -> list[Entry]:
+    """Return the same where there is no /proc."""
+    import subprocess
+
+    done = subprocess.run(["ps", "-axo", "pid=,ppid=,state="], capture_output=True, text=True, check=False)
+    rows = [row.split() for row in done.stdout.splitlines()]
+    return [Entry(int(row[0]), int(row[1]), row[2][0]) for row in rows if len(row) == 3]
 
 
 def alive() -> list[Entry]:
@@ -60,17 +78,46 @@ def in_vfork(pid: int) -> bool:
 
 
 def listening() -> list[int]:
-    ports: set[int] = set()
-    for name in ("tcp", "tcp6"):
+    """Return the TCP ports that something in this network namespace listens on."""
+    found: set[tuple[int, bytes]] = set()
+    for family, name in ((socket.AF_INET, "tcp"), (socket.AF_INET6, "tcp6")):
         try:
-            with open(f"/proc/net/{name}") as lines:
-                next(lines)
-                rows = [line.split() for line in lines]
-        except (OSError, StopIteration):
-            continue
-        found = (row[1].rsplit(":", 1) for row in rows if row[3] == "0A")
-        ports.update(int(port, 16) for address, port in found if address != _ENGINE_DNS)
-    return sorted(ports)
+            found |= _diagnosed(family)
+        except (OSError, AttributeError):  # a kernel without this kind of question
+            found |= _listed(name)
+    return sorted({port for port, address in found if address != _ENGINE_DNS})
+
+
+def _diagnosed(family: int) -> set[tuple[int, bytes]]:
+    """Return listening ports and addresses, from the kernel's socket diagnosis.
+
+    `/proc/net/tcp` says the same, but for that the kernel walks the connections of all namespaces, host included.
+    """
+    found: set[tuple[int, bytes]] = set()
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as netlink:
+        header = struct.pack("=IHHII", _REQUEST, _BY_FAMILY, _DUMP, 1, 0)
+        netlink.send(header + struct.pack("=BBxxI48x", family, socket.IPPROTO_TCP, 1 << _LISTEN_STATE))
+        while True:
+            data = netlink.recv(1 << 17)
+            while data:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind == _DONE:
+                    return found
+                if kind == _ERROR:
+                    raise OSError(-struct.unpack_from("=i", data, 16)[0], "sock_diag")
+                found.add((struct.unpack_from(">H", data, 20)[0], data[24:28]))
+                data = data[(length + 3) & ~3 :]
+
+
+def _listed(name: str) -> set[tuple[int, bytes]]:
+    found: set[tuple[int, bytes]] = set()
+    with contextlib.suppress(OSError, StopIteration), open(f"/proc/net/{name}") as lines:
+        next(lines)
+        for row in map(str.split, lines):
+            address, _, port = row[1].rpartition(":")
+            if row[3] == _LISTENING:
+                found.add((int(port, 16), bytes.fromhex(address)[3::-1]))
+    return found
 
 
 _COUNTED = {

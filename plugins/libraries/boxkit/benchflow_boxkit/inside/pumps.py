@@ -8,6 +8,7 @@ import fcntl
 import os
 import select
 import socket
+import sys
 from typing import TYPE_CHECKING
 
 from benchflow_boxkit.inside import wire
@@ -26,7 +27,7 @@ class Outgoing:
         self.discarding = False
         os.set_blocking(fd, False)
         loop.outgoing[number] = self
-        loop.watch(fd, select.EPOLLIN, self.ready)
+        loop.watch(fd, select.POLLIN, self.ready)
 
     def ready(self, _: int) -> None:
         self.pass_on(wire.CHUNK if self.discarding else min(wire.CHUNK, self.credit))
@@ -51,17 +52,17 @@ class Outgoing:
     def give(self, count: int) -> None:
         starved, self.credit = self.credit <= 0, self.credit + count
         if self.fd >= 0 and starved and self.credit > 0:
-            self.loop.watch(self.fd, select.EPOLLIN, self.ready)
+            self.loop.watch(self.fd, select.POLLIN, self.ready)
 
     def flush(self) -> None:
         """All that was written up to now. Whoever still holds the other end goes on writing, into nothing."""
-        left = fcntl.fcntl(self.fd, fcntl.F_GETPIPE_SZ) if self.fd >= 0 else 0
+        left = _capacity(self.fd) if self.fd >= 0 else 0
         while self.fd >= 0 and left > 0 and (count := self.pass_on(min(left, wire.CHUNK))):
             left -= count
         self.discarding = True
         if self.fd >= 0:
             self.loop.send(wire.frame(wire.END, self.number))
-            self.loop.watch(self.fd, select.EPOLLIN, self.ready)
+            self.loop.watch(self.fd, select.POLLIN, self.ready)
 
     def close(self, tell: bool = True) -> None:
         if self.fd < 0:
@@ -72,6 +73,10 @@ class Outgoing:
         self.loop.outgoing.pop(self.number, None)
         if tell and not self.discarding:
             self.loop.send(wire.frame(wire.END, self.number))
+
+
+def _capacity(pipe: int) -> int:
+    return fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) if sys.platform == "linux" else wire.CHUNK
 
 
 class Incoming:
@@ -101,7 +106,7 @@ class Incoming:
                 del self.buffer[:count]
                 self.owed += count
         except BlockingIOError:
-            self.loop.watch(self.fd, select.EPOLLOUT, self.write)
+            self.loop.watch(self.fd, select.POLLOUT, self.write)
         except OSError as error:
             if error.errno not in _GONE:
                 raise

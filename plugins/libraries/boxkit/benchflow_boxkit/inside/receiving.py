@@ -7,9 +7,12 @@ import errno
 import json
 import os
 import stat
+from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from benchflow_boxkit.inside.sending import LENGTH, Budget, Limits
+from benchflow_boxkit.inside import passing
+from benchflow_boxkit.inside.sending import LENGTH, PASSED, Budget, Limits
 from benchflow_boxkit.inside.wire import Refused, revive
 
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
@@ -66,8 +69,11 @@ class Receiver:
         self._buffer = bytearray()
         self._file = -1
         self._left = 0
+        self._passed: deque[int] = deque()
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes, descriptors: Sequence[int] = ()) -> None:
+        """Take what came, and the descriptors with it."""
+        self._passed += descriptors
         self._buffer += data
         at = 0
         while not self.done:
@@ -136,11 +142,27 @@ class Receiver:
             self.budget.size(entry.size)
             self._file = self._open_file(name, self._mode(entry.mode, folder=False))
             self._finish(self._file, self._mode(entry.mode, folder=False), entry.owner)
+            if entry.extra == PASSED:
+                self._copy(entry.size)
+                return
             self._left = entry.size
             if not self._left:
                 self._end_file()
         else:
             raise Refused(f"unexpected kind {entry.kind!r}")
+
+    def _copy(self, size: int) -> None:
+        """Copy a file whose descriptor was passed."""
+        if not self._passed:
+            raise Refused("a file of the transfer did not come with its row")
+        source = self._passed.popleft()
+        try:
+            if not stat.S_ISREG(os.fstat(source).st_mode):
+                raise Refused("what was passed as a file is none")
+            passing.copy(source, self._file, size)
+        finally:
+            os.close(source)
+        self._end_file()
 
     def _open_file(self, name: str, mode: int) -> int:
         with contextlib.suppress(FileExistsError):  # mostly there is nothing, and this one call is all it takes
@@ -213,6 +235,8 @@ class Receiver:
             with contextlib.suppress(OSError):
                 os.close(fd)
         self.stack, self._file = [], -1
+        passing.close(self._passed)
+        self._passed.clear()
 
 
 def clear(name: str, parent: int | None = None) -> None:

@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from benchflow_boxkit.inside.passing import LARGE, PassedFile
 from benchflow_boxkit.inside.wire import Message, Refused, describe
 
 LENGTH = struct.Struct(">I")
@@ -23,6 +24,8 @@ _FOLDER = _READ | os.O_DIRECTORY
 
 Skip = Callable[[str, bool], bool]
 """Relative path and whether it is a directory: leave it out?"""
+PASSED = "passed"
+"""Said of a file in its row whose descriptor comes with the row instead of its bytes behind it."""
 
 
 class Limits(NamedTuple):
@@ -64,19 +67,41 @@ def row(
 
 
 def records(source: str, limits: Limits | None = None, *, links: bool, skip: Skip | None = None) -> Iterator[bytes]:
-    """The file `source`, or the contents of the directory. What goes wrong is the last record."""
+    """Yield the file `source`, or the contents of the directory. What goes wrong is the last record."""
+    for part in passed_records(source, limits, links=links, skip=skip, large=None):
+        assert isinstance(part, bytes)
+        yield part
+
+
+def passed_records(
+    source: str, limits: Limits | None = None, *, links: bool, skip: Skip | None = None, large: int | None = LARGE
+) -> Iterator[bytes | PassedFile]:
+    """As `records`, with files of at least `large` bytes as descriptors, which are the receiver's to close."""
     try:
-        yield from _Walk(limits or Limits(), links, skip).top(source)
+        yield from _Walk(limits or Limits(), links, skip, large).top(source)
         yield record("end")
     except (OSError, Refused) as error:
         yield failure(error)
 
 
 def below(folder: str) -> Iterator[bytes]:
-    """Everything in a directory, without the directory itself."""
-    walk = _Walk(Limits(), True, None).top(folder)
+    """Yield everything in a directory, without the directory itself."""
+    walk = _Walk(Limits(), True, None, None).top(folder)
     next(walk)
-    yield from walk
+    for part in walk:
+        assert isinstance(part, bytes)
+        yield part
+
+
+def batch(records: Iterator[bytes], wanted: int) -> bytes:
+    """Return the next of them, until there are `wanted` bytes; fewer: that was all."""
+    parts, size = [], 0
+    for part in records:
+        parts.append(part)
+        size += len(part)
+        if size >= wanted:
+            break
+    return b"".join(parts)
 
 
 def failure(error: BaseException) -> bytes:
@@ -85,10 +110,10 @@ def failure(error: BaseException) -> bytes:
 
 
 class _Walk:
-    def __init__(self, limits: Limits, links: bool, skip: Skip | None) -> None:
-        self.budget, self.links, self.skip = Budget(limits), links, skip
+    def __init__(self, limits: Limits, links: bool, skip: Skip | None, large: int | None) -> None:
+        self.budget, self.links, self.skip, self.large = Budget(limits), links, skip, large
 
-    def top(self, source: str) -> Iterator[bytes]:
+    def top(self, source: str) -> Iterator[bytes | PassedFile]:
         info = os.lstat(source)
         if stat.S_ISDIR(info.st_mode):
             fd = os.open(source, _FOLDER)
@@ -102,7 +127,7 @@ class _Walk:
         else:
             raise Refused(f"{source} is neither a file nor a directory")
 
-    def tree(self, fd: int, relative: str, depth: int) -> Iterator[bytes]:
+    def tree(self, fd: int, relative: str, depth: int) -> Iterator[bytes | PassedFile]:
         with os.scandir(fd) as found:
             names = sorted(entry.name for entry in found)
         for name in names:
@@ -110,7 +135,7 @@ class _Walk:
             with contextlib.suppress(FileNotFoundError):
                 yield from self.entry(fd, name, path, depth)
 
-    def entry(self, parent: int, name: str, path: str, depth: int) -> Iterator[bytes]:
+    def entry(self, parent: int, name: str, path: str, depth: int) -> Iterator[bytes | PassedFile]:
         info = os.stat(name, dir_fd=parent, follow_symlinks=False)
         is_dir = stat.S_ISDIR(info.st_mode)
         if self.skip and self.skip(path, is_dir):
@@ -129,7 +154,7 @@ class _Walk:
         elif stat.S_ISLNK(info.st_mode) and self.links:
             yield record("link", name, info, os.readlink(name, dir_fd=parent))
 
-    def file(self, kind: str, name: str, parent: int | None, path: str = "") -> Iterator[bytes]:
+    def file(self, kind: str, name: str, parent: int | None, path: str = "") -> Iterator[bytes | PassedFile]:
         fd = os.open(path or name, _READ, dir_fd=parent)
         try:
             info = os.fstat(fd)

@@ -41,11 +41,11 @@ class Supervisor(Calls):
             self.no_view = view.refusal(f"{FOLDER}/trial", message["view"]["shut"])
         return {"no_view": self.no_view} if message["view"] and self.no_view else super().do_exec(number, message)
 
-    def walls(self, message: wire.Message) -> Callable[[], view.Walls] | None:
-        """A limited program neither reaches this supervisor nor changes what the next connection runs."""
+    def isolation(self, message: wire.Message) -> Callable[[], view.ViewIsolation] | None:
+        """Keep a limited program from this supervisor, and from what the next connection runs."""
         if not message["view"]:
             return None
-        return partial(view.Walls, view.View(**message["view"]), view.View([HOME], [FOLDER], []))
+        return partial(view.ViewIsolation, view.View(**message["view"]), view.View([HOME], [FOLDER], []))
 
     def do_begin(self, number: int, message: wire.Message) -> wire.Message:
         """Before anything runs in the box."""

@@ -40,9 +40,11 @@ class View(NamedTuple):
     """TCP ports that it cannot connect to."""
 
 
-class Walls:
-    """Of one program: its views, one after the other. Between a keeper, which may write the id maps, and the child that
-    needs them."""
+class ViewIsolation:
+    """The views of one program, one after the other.
+
+    It stands between the program's parent, which may write the id maps, and the child that needs them.
+    """
 
     def __init__(self, *views: View) -> None:
         self.views = views
@@ -51,7 +53,7 @@ class Walls:
             self.asked, self.granted = os.pipe(), os.pipe()
 
     def admit(self, pid: int) -> None:
-        """Every id is itself. Without a map the child says so and ends."""
+        """Map every id to itself. Without a map the child says so and ends."""
         if not self.apart:
             return
         os.close(self.asked[1])
@@ -61,7 +63,8 @@ class Walls:
                     with open(f"/proc/{pid}/{name}", "w") as file:
                         file.write(_to_themselves(f"/proc/self/{name}"))
                 os.write(self.granted[1], b"y")
-        os.close(self.granted[1])
+        for fd in (self.asked[0], *self.granted):
+            os.close(fd)
 
     def enter(self) -> None:
         """Take the views on, and give up what could undo them."""
@@ -81,7 +84,7 @@ class Walls:
         system.limit_capabilities(kept)
 
     def shut(self) -> None:
-        """Nothing: what the program could do about its views is gone already."""
+        """Do nothing: the capabilities needed to undo a view were already dropped."""
 
     def _be_mapped(self) -> None:
         os.close(self.granted[1])
@@ -103,7 +106,7 @@ def refusal(folder: str, shut: Sequence[int]) -> str:
     keeper = os.fork()
     if keeper == 0:
         try:
-            _try(Walls(View([folder], [hidden], [], shut=[*shut, *tried])), hidden, tried, write)
+            _try(ViewIsolation(View([folder], [hidden], [], shut=[*shut, *tried])), hidden, tried, write)
         finally:
             os._exit(1)
     os.close(write)
@@ -116,11 +119,11 @@ def refusal(folder: str, shut: Sequence[int]) -> str:
     return "" if said == _HOLDS else said or "a trial of it ended without a word"
 
 
-def _try(walls: Walls, hidden: str, tried: Sequence[int], told: int) -> None:
+def _try(isolation: ViewIsolation, hidden: str, tried: Sequence[int], told: int) -> None:
     child = os.fork()
     if child == 0:
         try:
-            walls.enter()
+            isolation.enter()
             said = _HOLDS if _holds(hidden) else "mounts there do not keep a program out"
             if not all(map(ports.holds, tried)):
                 said = "a program there reaches ports that are shut to it"
@@ -128,7 +131,7 @@ def _try(walls: Walls, hidden: str, tried: Sequence[int], told: int) -> None:
             said = str(error.strerror or error)
         os.write(told, said.encode())
         os._exit(0)
-    walls.admit(child)
+    isolation.admit(child)
     os.waitpid(child, 0)
 
 

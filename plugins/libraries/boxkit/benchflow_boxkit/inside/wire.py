@@ -1,7 +1,7 @@
 """Frames over one byte stream: calls and answers as JSON, and any number of byte streams with flow control.
 
-A stream's sender may have `WINDOW` bytes under way; the receiver gives credit back as they are consumed. So one slow
-reader holds up its own writer and nobody else.
+A call or an answer may carry bytes behind its JSON, after a NUL. A stream's sender may have `WINDOW` bytes under way;
+the receiver gives credit back as they are consumed. So one slow reader holds up its own writer and nobody else.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ CREDIT_BODY = struct.Struct(">I")
 CALL, ANSWER, EVENT, DATA, END, CREDIT, CLOSE = range(1, 8)
 WINDOW = 1 << 20
 CHUNK = 1 << 16
+INLINE = 1 << 18
+"""A transfer of fewer bytes goes along with the call or its answer: no process and no stream is made for it."""
 MAX_FRAME = 64 * 1024 * 1024
 ACCEPTED = 1 << 31
 """Streams numbered from here on were opened by the box."""
@@ -36,8 +38,22 @@ def frame(kind: int, number: int, body: bytes = b"") -> bytes:
     return HEADER.pack(kind, number, len(body)) + body
 
 
-def message(kind: int, number: int, content: Message) -> bytes:
-    return frame(kind, number, json.dumps(content, separators=(",", ":")).encode())
+def message(kind: int, number: int, content: Message, data: bytes = b"") -> bytes:
+    body = json.dumps(content, separators=(",", ":")).encode()
+    return frame(kind, number, body + b"\0" + data if data else body)
+
+
+def parse(body: bytes) -> Message:
+    """Return a message as it was sent, with the bytes behind it as `data`."""
+    head, _, data = body.partition(b"\0")
+    found: Message = json.loads(head)
+    found["data"] = data
+    return found
+
+
+def failure(error: BaseException) -> Message:
+    """Return the answer that tells of an error."""
+    return {"error": describe(error)}
 
 
 def credit(number: int, count: int) -> bytes:

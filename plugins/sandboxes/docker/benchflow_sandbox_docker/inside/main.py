@@ -7,27 +7,23 @@ dumpable, and nobody in the box may trace what is not), and it runs from a read-
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
-from benchflow_boxkit.inside import processes, users, wire
-from benchflow_boxkit.inside.calls import Calls, Find, receiver_for, send_signal
+from benchflow_boxkit.inside import users, wire
+from benchflow_boxkit.inside.calls import FirstProcess
+from benchflow_boxkit.inside.polling import DirectLoop
 from benchflow_boxkit.inside.system import CAP_SYS_ADMIN, PR_CAPBSET_DROP, PR_SET_DUMPABLE, prctl
 from benchflow_boxkit.inside.view import View
 
 from benchflow_sandbox_docker.inside import filter, revert, state, system
-from benchflow_sandbox_docker.inside.loop import Loop
-from benchflow_sandbox_docker.inside.walls import Walls
-
-_ROUNDS: Final = 40
+from benchflow_sandbox_docker.inside.isolation import FilteredIsolation
 
 
-class Supervisor(Calls):
+class Supervisor(FirstProcess):
     def __init__(self) -> None:
-        super().__init__(Loop(self.call))
+        super().__init__(DirectLoop(self.call))
         self.filter = b""
 
     # --- the box itself ------------------------------------------------------------------------------------------
@@ -63,29 +59,15 @@ class Supervisor(Calls):
 
     # --- programs ------------------------------------------------------------------------------------------------
 
-    def walls(self, message: wire.Message) -> Callable[[], Walls] | None:
+    def isolation(self, message: wire.Message) -> Callable[[], FilteredIsolation] | None:
         view = View(**message["view"]) if message.get("view") else None
-        return partial(Walls, view, self.filter) if view or self.filter else None
-
-    def here(self) -> list[processes.Entry]:
-        return processes.alive()
-
-    def strike(self, find: Find, rounds: int) -> None:
-        super().strike(find, rounds)
-        if rounds > _ROUNDS:  # forks faster than we can look: nothing in the box survives this one
-            send_signal(-1, signal.SIGKILL)
-
-    def strike_all(self, rounds: int) -> None:
-        send_signal(-1, signal.SIGKILL)  # in one call, so that nothing can fork away from it
-
-    def halt_all(self, running: list[processes.Entry]) -> None:
-        send_signal(-1, signal.SIGSTOP)
+        return partial(FilteredIsolation, view, self.filter) if view or self.filter else None
 
     # --- files -----------------------------------------------------------------------------------------------------
 
     def do_put_whole(self, number: int, message: wire.Message) -> wire.Message:
         """As `put`, from a file that holds the whole transfer and is gone from its place at once."""
-        make = receiver_for(message)
+        make = self.receiver(message)
         if make is None:
             return {"no_user": message["user"]}
         source = os.open(message["whole"], os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

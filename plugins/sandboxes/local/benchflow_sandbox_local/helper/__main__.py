@@ -1,11 +1,12 @@
-"""`python -I -S <this file> FD`: the helper, talking to its owner on a socket. `… probe DIR STAGE`: a trial.
-`… remove DIR`: delete a tree whose files belong to mapped ids."""
+"""`python -I -S <this file> KIT FD`: the helper, talking to its owner on a socket. `… KIT probe DIR STAGE`: a trial.
+`… KIT remove DIR`: delete a tree whose files belong to mapped ids. KIT: the folder that holds the box kit."""
 
 import json
 import os
 import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+sys.path.append(sys.argv.pop(1))
 
 from benchflow_sandbox_local.helper import server, setup, title, tree, trial
 

@@ -9,7 +9,10 @@ import stat
 import sys
 from typing import Any, Final, NamedTuple
 
-from benchflow_sandbox_local.helper import boxports, cgroups, init, launch, linux, own, users, wire
+from benchflow_boxkit.inside import system, users, wire
+
+from benchflow_sandbox_local.helper import cgroups, init, linux, own
+from benchflow_sandbox_local.helper.isolation import Confinement
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
 _DEVICE_LINKS: Final = {
@@ -31,7 +34,7 @@ class Host(NamedTuple):
     stage: int
     userns: int | None
     """The user namespace to enter; `None`: we are in it already, or there is none."""
-    confinement: launch.Confinement
+    confinement: Confinement
 
 
 def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
@@ -39,7 +42,7 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
     notes: list[str] = []
     try:
         cgroups.join(plan["cgroups"])
-        linux.close_all_except([0, 1, 2, control.fileno(), *([] if host.userns is None else [host.userns])])
+        system.close_except({0, 1, 2, control.fileno(), *([] if host.userns is None else [host.userns])})
         os.setsid()
         os.chdir(host.stage_dir)  # while we may still walk there
         _mount_proc("proc")
@@ -63,11 +66,10 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
         os.umask(0o022)
         with contextlib.suppress(OSError):  # a file is in its place: who wants to work in it will hear
             os.makedirs(plan["workdir"], exist_ok=True)
-        linux.prctl(linux.PR_SET_DUMPABLE, 0)
-        _ready(plan, control, notes)
+        system.prctl(system.PR_SET_DUMPABLE, 0)
+        tell(control, {"event": "ready", "notes": notes, "users": users.names()})
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            wire.send(control, {"event": "failed", "reason": reason(error)})
+        tell(control, {"event": "failed", "reason": reason(error)})
         os._exit(1)
     null = os.open("/dev/null", os.O_RDWR)
     for number in (0, 1):
@@ -76,15 +78,10 @@ def run(host: Host, plan: dict[str, Any], control: socket.socket) -> None:
     init.main(control, host.confinement)
 
 
-def _ready(plan: dict[str, Any], control: socket.socket, notes: list[str]) -> None:
-    """Say so, with what the owner would ask for next: the users, and a listener for its proxy."""
-    message: dict[str, Any] = {"event": "ready", "notes": notes, "users": users.names(), "proxy_port": 0}
-    if plan["proxy_port"] is None:
-        wire.send(control, message)
-        return
-    with boxports.listen(plan["proxy_port"]) as listener:
-        message["proxy_port"] = listener.getsockname()[1]
-        wire.send(control, message, [listener.fileno()])
+def tell(control: socket.socket, event: wire.Message) -> None:
+    """Send the box's first event: that it is ready, or why not."""
+    with contextlib.suppress(OSError):
+        control.sendall(wire.message(wire.EVENT, 0, event))
 
 
 def reason(error: BaseException) -> str:
@@ -96,14 +93,14 @@ def reason(error: BaseException) -> str:
 
 def _enter(host: Host, plan: dict[str, Any]) -> None:
     if host.userns is not None:
-        linux.setns(host.userns, linux.CLONE_NEWUSER)
+        linux.setns(host.userns, system.CLONE_NEWUSER)
         os.close(host.userns)
         os.setresgid(0, 0, 0)
         os.setgroups([])
         os.setresuid(0, 0, 0)
     network = linux.CLONE_NEWNET if plan["own_network"] else 0
-    flags = linux.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP | network
-    linux.unshare(flags)
+    flags = system.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP | network
+    system.unshare(flags)
 
 
 def _root(plan: dict[str, Any]) -> None:
@@ -138,7 +135,7 @@ def _overlay(lower: list[str], box: str, name: str, target: str) -> None:
     # volatile: no write has to reach the disk, since a box does not outlive a crash. Without it, ending a box waits
     # for the whole file system to be written back, once for each overlay.
     options = f"lowerdir={':'.join(lower)},upperdir={upper},workdir={work},userxattr,volatile"
-    linux.mount("overlay", target, "overlay", linux.MS_NODEV, options)
+    system.mount("overlay", target, "overlay", system.MS_NODEV, options)
 
 
 def require_plain(path: str) -> None:
@@ -161,8 +158,8 @@ def _shared_memory(folder: str) -> int:
 
 
 def _devices(folder: str, shared_memory: int) -> None:
-    flags = linux.MS_NOSUID | linux.MS_NOEXEC
-    linux.mount("tmpfs", folder, "tmpfs", flags | linux.MS_NODEV, "mode=755,size=64k")
+    flags = system.MS_NOSUID | system.MS_NOEXEC
+    system.mount("tmpfs", folder, "tmpfs", flags | system.MS_NODEV, "mode=755,size=64k")
     for name in _DEVICES:
         if os.path.exists(f"/dev/{name}"):
             os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT, 0o666))
@@ -171,7 +168,7 @@ def _devices(folder: str, shared_memory: int) -> None:
         os.mkdir(f"{folder}/{name}")
     linux.place(shared_memory, f"{folder}/shm")
     with contextlib.suppress(OSError):
-        linux.mount("devpts", f"{folder}/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=620")
+        system.mount("devpts", f"{folder}/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=620")
     for name, target in _DEVICE_LINKS.items():
         os.symlink(target, f"{folder}/{name}")
 
@@ -179,7 +176,7 @@ def _devices(folder: str, shared_memory: int) -> None:
 def _mount_proc(folder: str) -> None:
     """Must come before the user namespace: the process namespace belongs to the one we leave."""
     try:
-        linux.mount("proc", folder, "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+        system.mount("proc", folder, "proc", system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC)
     except OSError as error:
         raise OSError(error.errno, f"no private /proc here: {os.strerror(error.errno or 0)}") from None
 
@@ -196,9 +193,9 @@ def _proc(source: str, folder: str) -> None:
 
 def _sys(folder: str, notes: list[str]) -> None:
     """A sysfs of our own has no cgroup tree below it."""
-    flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC | linux.MS_RDONLY
+    flags = system.MS_NOSUID | system.MS_NODEV | system.MS_NOEXEC | system.MS_RDONLY
     try:
-        linux.mount("sysfs", folder, "sysfs", flags)
+        system.mount("sysfs", folder, "sysfs", flags)
     except OSError:
         notes.append("/sys is empty: the host does not let a box mount it")
 

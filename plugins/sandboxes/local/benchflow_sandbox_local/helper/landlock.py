@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Iterable
 
-from benchflow_sandbox_local.helper import linux
+from benchflow_boxkit.inside import system
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
@@ -39,7 +39,7 @@ def restrict(read: Iterable[str], write: Iterable[str]) -> None:
     for paths, rights in ((read, _EXECUTE | _READ_FILE | _READ_DIR), (write, all_rights)):
         for path in paths:
             _allow(rules, path, rights)
-    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
     if _libc.syscall(_RESTRICT, rules, 0) < 0:
         raise OSError(ctypes.get_errno(), "landlock_restrict_self")
     os.close(rules)

@@ -1,4 +1,4 @@
-"""The system calls Python does not wrap, through libc. Everything here raises `OSError` on failure."""
+"""The system calls of namespaces, beside those of the box kit. Everything here raises `OSError` on failure."""
 
 from __future__ import annotations
 
@@ -7,29 +7,34 @@ import fcntl
 import os
 import socket
 import struct
-import sys
-from collections.abc import Iterable
+
+from benchflow_boxkit.inside.system import (
+    MS_BIND,
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    MS_RDONLY,
+    MS_REC,
+    MS_REMOUNT,
+    PR_CAPBSET_DROP,
+    checked,
+    libc,
+    mount,
+)
 
 MACHINE = os.uname().machine
 
-CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
-CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MNT_DETACH = 2
 
 MOUNT_ATTR_RDONLY = 1
 MOUNT_ATTR_NOSUID = 2
 MOUNT_ATTR_IDMAP = 0x00100000
-
-PR_SET_DUMPABLE, PR_CAPBSET_DROP = 4, 24
-PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 _OPEN_TREE_CLONE, _OPEN_TREE_CLOEXEC = 1, 0o2000000
@@ -38,12 +43,10 @@ _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
 _SIGCHLD = 17
 
 # Same numbers on every architecture since they were added after the tables were unified.
-_SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_CLOSE_RANGE, _SYS_MOUNT_SETATTR = 428, 429, 436, 442
+_SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}.get(MACHINE, -1)
 _SYS_CLONE = {"x86_64": 56, "aarch64": 220}.get(MACHINE, -1)
-_SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}.get(MACHINE, -1)
 
-_libc = ctypes.CDLL(None, use_errno=True)
 # Keeps the interpreter lock across the call: the child of a raw clone must not wait for a lock nobody holds.
 _pylibc = ctypes.PyDLL(None, use_errno=True)
 
@@ -53,63 +56,25 @@ what a container engine leaves to root by default, without the one that makes de
 KEPT_MASK = sum(1 << c for c in _KEPT_CAPABILITIES)
 
 
-def _check(result: int, what: str) -> int:
-    if result < 0:
-        error = ctypes.get_errno()
-        raise OSError(error, f"{what}: {os.strerror(error)}")
-    return result
-
-
 def _bytes(value: str | None) -> bytes | None:
     return None if value is None else os.fsencode(value)
 
 
-def mount(source: str | None, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
-    result = _libc.mount(_bytes(source), _bytes(target), _bytes(kind), ctypes.c_ulong(flags), _bytes(data))
-    _check(result, f"mount {kind or 'bind'} on {target}")
-
-
 def unmount(target: str, flags: int = MNT_DETACH) -> None:
-    _check(_libc.umount2(_bytes(target), flags), f"umount {target}")
-
-
-def unshare(flags: int) -> None:
-    _check(_libc.unshare(flags), "unshare")
+    checked(libc.umount2(_bytes(target), flags), f"umount {target}")
 
 
 def setns(fd: int, flags: int) -> None:
-    _check(_libc.setns(fd, flags), "setns")
+    checked(libc.setns(fd, flags), "setns")
 
 
 def pivot_root(new: str, old: str) -> None:
-    _check(_libc.syscall(_SYS_PIVOT_ROOT, _bytes(new), _bytes(old)), "pivot_root")
-
-
-def prctl(option: int, *arguments: int) -> int:
-    values = [ctypes.c_ulong(a) for a in (*arguments, 0, 0, 0, 0)][:4]
-    return _check(_libc.prctl(option, *values), f"prctl {option}")
+    checked(libc.syscall(_SYS_PIVOT_ROOT, _bytes(new), _bytes(old)), "pivot_root")
 
 
 def clone(flags: int = 0) -> int:
     """fork(2) with namespaces. For single-threaded processes only."""
-    return _check(_pylibc.syscall(_SYS_CLONE, ctypes.c_ulong(flags | _SIGCHLD), None, None, None, None), "clone")
-
-
-def close_from(first: int) -> None:
-    if (
-        sys.platform != "linux"
-        or _libc.syscall(_SYS_CLOSE_RANGE, ctypes.c_uint(first), ctypes.c_uint(0xFFFFFFFF), 0) < 0
-    ):
-        os.closerange(first, 1 << 20)
-
-
-def close_all_except(keep: Iterable[int]) -> None:
-    low = 0
-    for fd in sorted(set(keep)):
-        if low < fd:
-            os.closerange(low, fd)
-        low = fd + 1
-    close_from(low)
+    return checked(_pylibc.syscall(_SYS_CLONE, ctypes.c_ulong(flags | _SIGCHLD), None, None, None, None), "clone")
 
 
 def mount_setattr(
@@ -117,14 +82,14 @@ def mount_setattr(
 ) -> None:
     attributes = struct.pack("=QQQQ", set_, clear, 0, userns)
     flags = (_AT_RECURSIVE if recursive else 0) | (_AT_EMPTY_PATH if not path else 0)
-    result = _libc.syscall(_SYS_MOUNT_SETATTR, fd, _bytes(path), flags, attributes, len(attributes))
-    _check(result, f"mount_setattr {path}")
+    result = libc.syscall(_SYS_MOUNT_SETATTR, fd, _bytes(path), flags, attributes, len(attributes))
+    checked(result, f"mount_setattr {path}")
 
 
 def lift(source: str, *, recursive: bool = False, userns: int | None = None, attributes: int = 0) -> int:
     """A detached copy of the mount at `source`, id-mapped by `userns` if given, as a descriptor."""
     flags = _OPEN_TREE_CLONE | _OPEN_TREE_CLOEXEC | (_AT_RECURSIVE if recursive else 0)
-    fd = _check(_libc.syscall(_SYS_OPEN_TREE, _AT_FDCWD, _bytes(source), flags), f"open_tree {source}")
+    fd = checked(libc.syscall(_SYS_OPEN_TREE, _AT_FDCWD, _bytes(source), flags), f"open_tree {source}")
     try:
         if userns is not None:
             mount_setattr("", MOUNT_ATTR_IDMAP | attributes, recursive=recursive, userns=userns, fd=fd)
@@ -139,8 +104,8 @@ def lift(source: str, *, recursive: bool = False, userns: int | None = None, att
 def place(tree: int, target: str) -> None:
     """Put a lifted mount somewhere; closes the descriptor."""
     try:
-        result = _libc.syscall(_SYS_MOVE_MOUNT, tree, b"", _AT_FDCWD, _bytes(target), _MOVE_MOUNT_F_EMPTY_PATH)
-        _check(result, f"move_mount to {target}")
+        result = libc.syscall(_SYS_MOVE_MOUNT, tree, b"", _AT_FDCWD, _bytes(target), _MOVE_MOUNT_F_EMPTY_PATH)
+        checked(result, f"move_mount to {target}")
     finally:
         os.close(tree)
 
@@ -165,7 +130,7 @@ def sync_file_system(path: str) -> None:
     """Write everything back of the file system that holds `path`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _check(_libc.syncfs(fd), "syncfs")
+        checked(libc.syncfs(fd), "syncfs")
     finally:
         os.close(fd)
 
@@ -180,29 +145,16 @@ def drop_bounding_set() -> None:
     for capability in range(64):
         if KEPT_MASK >> capability & 1:
             continue
-        if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 and ctypes.get_errno() == 22:
+        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 and ctypes.get_errno() == 22:
             return  # EINVAL: beyond the last one this kernel knows
 
 
 def limit_capabilities(mask: int = KEPT_MASK) -> None:
     header = struct.pack("=II", 0x20080522, 0)
     low, high = mask & 0xFFFFFFFF, mask >> 32
-    _check(_libc.capset(header, struct.pack("=6I", low, low, 0, high, high, 0)), "capset")
+    checked(libc.capset(header, struct.pack("=6I", low, low, 0, high, high, 0)), "capset")
 
 
 def effective_capabilities() -> int:
     with open("/proc/self/status") as status:
         return next(int(line.split()[1], 16) for line in status if line.startswith("CapEff"))
-
-
-class SeccompFilter:
-    """A BPF program of 8-byte instructions, laid out in memory once and loaded by every program's process."""
-
-    def __init__(self, program: bytes) -> None:
-        self._buffer = ctypes.create_string_buffer(program, len(program))
-        self._header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self._buffer))
-
-    def load(self) -> None:
-        spec_allow = 4  # without it every program pays for speculation barriers
-        if _libc.syscall(_SYS_SECCOMP, 1, spec_allow, self._header) < 0:
-            _check(_libc.syscall(_SYS_SECCOMP, 1, 0, self._header), "seccomp")

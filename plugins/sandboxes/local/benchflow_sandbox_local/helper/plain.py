@@ -11,12 +11,14 @@ import re
 import shutil
 import signal
 import socket
-import sys
 from typing import Any, Final, NamedTuple
 
-from benchflow_sandbox_local.helper import landlock, launch, linux, transfer, users, wire
-from benchflow_sandbox_local.helper.init import Init, Running
-from benchflow_sandbox_local.helper.service import Answer
+from benchflow_boxkit.inside import launch, system, users, wire
+from benchflow_boxkit.inside.calls import Calls
+from benchflow_boxkit.inside.polling import DirectLoop
+
+from benchflow_sandbox_local.helper import landlock
+from benchflow_sandbox_local.helper.box import tell
 from benchflow_sandbox_local.plainplan import is_claimable
 
 _READABLE: Final = (
@@ -70,15 +72,21 @@ class Paths(NamedTuple):
         return place
 
 
-class PlainInit(Init):
-    def __init__(self, control: socket.socket, plan: dict[str, Any]) -> None:
-        super().__init__(control, launch.Confinement(None, True))
+class PlainSupervisor(Calls):
+    """It adopts every orphan of its programs, and so finds all of them again; their users are the one that it is."""
+
+    switches_users = False
+
+    def __init__(self, control: int, plan: dict[str, Any]) -> None:
+        self.loop: DirectLoop
+        super().__init__(DirectLoop(self.call, control, control))
         self.paths = Paths(plan["paths"], tuple(plan["real"]))
         self.root: str = plan["root"]
         self.rewrites = bool(plan["rewrite"])
 
-    def fork(self) -> int:
-        return os.fork()
+    def limits_hit(self) -> dict[str, int]:
+        """Return nothing: the host counts."""
+        return {}
 
     def path(self, path: str) -> str:
         return self.paths.own(path)
@@ -99,13 +107,13 @@ class PlainInit(Init):
         if is_claimable(at):
             self.paths.places[at] = f"{self.root}{at}"
 
-    def do_put(self, message: wire.Message, fds: list[int]) -> Answer:
+    def do_put(self, number: int, message: wire.Message) -> wire.Message:
         self.claim(message["target"])
-        return super().do_put(message, fds)
+        return super().do_put(number, message)
 
-    def do_put_now(self, message: wire.Message, fds: list[int]) -> Answer:
+    def do_put_now(self, number: int, message: wire.Message) -> wire.Message:
         self.claim(message["target"])
-        found = super().do_put_now(message, fds)
+        found = super().do_put_now(number, message)
         if self.rewrites:
             self.rewrite_files(self.path(message["target"]))
         return found
@@ -126,54 +134,11 @@ class PlainInit(Init):
                     file.write(changed)
                     file.truncate()
 
-    def run_program(
-        self, program: launch.Program, streams: list[int], wanted: dict[str, list[str]] | None, keep: bool
-    ) -> Running:
-        argv = [self.paths.rewrite(text) for text in program.argv]
-        env = {name: self.paths.rewrite(text) for name, text in program.env.items()} | {"TMPDIR": f"{self.root}/tmp"}
-        rewritten = launch.Program(argv, env, self.paths.place(program.cwd), program.user)
-        pid = os.fork()
-        if pid == 0:
-            self._hold(rewritten, streams)
-        return Running(pid, keep)
-
-    def _hold(self, program: launch.Program, streams: list[int]) -> None:
-        """In a child: run the program below a process that its orphans come back to, and end as it does."""
-        code = 1
-        try:
-            self.control.close()
-            _adopt_orphans()
-            pid = os.fork()
-            if pid == 0:
-                launch.run_plain(program, streams)
-            linux.close_all_except(())
-            while True:
-                ended, status = os.wait()
-                if ended == pid:
-                    code = os.waitstatus_to_exitcode(status)
-                    break
-            if code < 0:
-                signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
-                os.kill(os.getpid(), -code)
-        finally:
-            os._exit(code)
-
-    def tree(self, running: Running) -> list[int]:
-        """The holder stands still and goes last: until then all orphans come back to it."""
-        if running.pid not in self.by_pid:
-            return []
-        os.kill(running.pid, signal.SIGSTOP)
-        return _descendants(running.pid) or [running.pid]
-
-    def alive(self) -> list[tuple[int, str]]:
-        holders = set(self.by_pid)
-        return [(pid, "S") for pid in _descendants(os.getpid()) if pid not in holders and pid not in self.workers]
-
-    def kill_everything(self) -> None:
-        for pid in _descendants(os.getpid()):
-            if pid not in self.by_pid:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+    def program(self, message: wire.Message, user: users.User) -> launch.Program:
+        wanted = super().program(message, user)
+        argv = [self.paths.rewrite(text) for text in wanted.argv]
+        env = {name: self.paths.rewrite(text) for name, text in wanted.env.items()} | {"TMPDIR": f"{self.root}/tmp"}
+        return launch.Program(argv, env, self.paths.place(wanted.cwd), None)
 
 
 def _own_name() -> str:
@@ -183,46 +148,7 @@ def _own_name() -> str:
         return str(os.getuid())
 
 
-def _adopt_orphans() -> None:
-    if sys.platform == "linux":
-        linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-
-
-def _parents() -> dict[int, int]:
-    """Process to parent, zombies left out."""
-    if sys.platform != "linux":
-        return _parents_by_ps()
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b") ")[2].split()
-                if fields[0] not in (b"Z", b"X"):
-                    found[int(name)] = int(fields[1])
-    return found
-
-
-def _parents_by_ps() -> dict[int, int]:
-    import subprocess
-
-    done = subprocess.run(["ps", "-axo", "pid=,ppid=,state="], capture_output=True, text=True, check=False)
-    rows = [row.split() for row in done.stdout.splitlines()]
-    return {int(row[0]): int(row[1]) for row in rows if len(row) == 3 and not row[2].startswith("Z")}
-
-
-def _descendants(top: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for pid, parent in _parents().items():
-        children.setdefault(parent, []).append(pid)
-    found, pending = [], list(children.get(top, ()))
-    while pending:
-        pid = pending.pop()
-        found.append(pid)
-        pending += children.get(pid, ())
-    return found
-
-
-def _furnish(box: PlainInit, plan: dict[str, Any]) -> None:
+def _furnish(box: PlainSupervisor, plan: dict[str, Any]) -> None:
     if plan["seed"]:
         shutil.copytree(plan["seed"], box.root, symlinks=True)
         if box.rewrites:
@@ -238,36 +164,25 @@ def run(plan: dict[str, Any], control: socket.socket) -> None:
     """The whole life of a plain box's process. Never returns."""
     try:
         os.setsid()
-        linux.close_all_except([0, 1, 2, control.fileno()])
-        _adopt_orphans()
-        box = PlainInit(control, plan)
-        _furnish(box, plan)
+        system.close_except({0, 1, 2, control.fileno()})
+        system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
+        supervisor = PlainSupervisor(control.fileno(), plan)
+        _furnish(supervisor, plan)
         landlock.restrict([*_READABLE, *plan["readable"]], [plan["root"], *plan["writable"], *_DEVICES])
-        wire.send(
-            control,
-            {
-                "event": "ready",
-                "notes": plan["notes"],
-                "users": [_own_name()],
-                "proxy_port": 0,
-                "workdir": box.paths.place(plan["workdir"]),
-            },
-        )
+        workdir = supervisor.paths.place(plan["workdir"])
+        tell(control, {"event": "ready", "notes": plan["notes"], "users": [_own_name()], "workdir": workdir})
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            wire.send(control, {"event": "failed", "reason": str(transfer.describe(error))})
+        tell(control, {"event": "failed", "reason": str(wire.describe(error))})
         os._exit(1)
     try:
-        box.serve()
+        supervisor.loop.serve()
     except (EOFError, ConnectionError):
         pass
     finally:
-        for _ in range(200):
-            if not (left := _descendants(os.getpid())):
-                break
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(-1, os.WNOHANG)
+        supervisor.loop.close()
+        with contextlib.suppress(TimeoutError):
+            supervisor.do_kill_all(0, {})
+        for pid in supervisor.loop.own:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         os._exit(0)

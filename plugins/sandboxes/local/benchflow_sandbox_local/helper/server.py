@@ -6,13 +6,15 @@ import contextlib
 import gc
 import os
 import resource
-import select
 import signal
 import socket
 import time
 from typing import Any, NamedTuple
 
-from benchflow_sandbox_local.helper import box, cgroups, jobs, linux, plain, setup, transfer, tree, wire
+from benchflow_boxkit.inside import passing, system, wire
+from benchflow_boxkit.inside.polling import DirectLoop
+
+from benchflow_sandbox_local.helper import box, cgroups, jobs, linux, plain, setup, tree
 from benchflow_sandbox_local.helper.workers import Workers
 
 _PLAIN_SECONDS = 5.0
@@ -31,17 +33,18 @@ class Made(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """A box that was told to end, and who waits for it."""
+    """A box that was told to end, and the call that waits for it."""
 
     made: Made
-    waiter: socket.socket
+    number: int
     remove: bool
     kill_at: float
 
 
 class Server:
-    def __init__(self, owner: socket.socket) -> None:
-        self.owner = owner
+    def __init__(self, owner: int) -> None:
+        self.loop = DirectLoop(self.call, owner, owner)
+        self.loop.ended = self.process_ended
         self.host: box.Host | None = None
         self.places = jobs.Places("", {})
         self.boxes: dict[str, Made] = {}
@@ -51,49 +54,37 @@ class Server:
         self.trash: list[str] = []
         self.groups: list[str] = []
         self.sweeping = False
-        self.poll = select.poll()
-        self.workers = Workers(self.poll, self.work)
+        self.workers = Workers(self.loop, self.work)
 
     def serve(self) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        read, write = os.pipe()
-        for fd in (read, write):
-            os.set_blocking(fd, False)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        self.poll.register(self.owner, select.POLLIN)
-        self.poll.register(read, select.POLLIN)
         try:
             while True:
-                found = self.poll.poll(1000 if self.ending else None)
-                for fd in [fd for fd, _ in found if not self.workers.hear(fd)]:  # who is free is told first
-                    if fd == read:
-                        with contextlib.suppress(BlockingIOError):
-                            os.read(read, 4096)
-                        self.reap()
-                    elif fd == self.owner.fileno():
-                        self.handle(*wire.receive(self.owner))
+                self.loop.handle(1.0 if self.ending else None)
                 self.kill_late()
         except (EOFError, ConnectionError):
             pass
         finally:
             self.close()
 
-    def handle(self, message: wire.Message, fds: list[int]) -> None:
-        answer: wire.Message = {"id": message["id"]}
+    def call(self, number: int, body: bytes) -> None:
+        """Answer a call, or leave that to what it began."""
+        message = wire.parse(body)
+        given = message["given"] = [self.loop.passed.popleft() for _ in range(message.get("descriptors", 0))]
         try:
-            answer.update(getattr(self, "do_" + message["op"])(message, fds))
+            answer = getattr(self, "do_" + message["op"])(number, message)
         except setup.Unavailable as error:
-            answer["unavailable"] = str(error)
+            answer = {"unavailable": str(error)}
         except OSError as error:
-            answer["error"] = transfer.describe(error)
+            answer = wire.failure(error)
         finally:
-            wire.close_fds(fds)
-        wire.send(self.owner, answer)
+            passing.close(given)
+        if answer is not None:
+            self.loop.send(wire.message(wire.ANSWER, number, answer))
 
-    def do_setup(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+    def do_setup(self, number: int, message: wire.Message) -> wire.Message:
         self.workers.dismiss()
         self.places = jobs.Places(message["state"], dict(message["dirs"]))
         self.host, facts = setup.prepare(message)
@@ -101,12 +92,12 @@ class Server:
         gc.freeze()
         return facts
 
-    def do_start(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
-        """Answers at once; the box itself says on its control socket, which is `fds[0]`, when it is ready."""
+    def do_start(self, number: int, message: wire.Message) -> wire.Message:
+        """Answers at once; the box itself says on its control socket, which came along, when it is ready."""
         is_plain = bool(message.get("plain"))
-        pid = os.fork() if is_plain else linux.clone(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+        pid = os.fork() if is_plain else linux.clone(linux.CLONE_NEWPID | system.CLONE_NEWNS)
         if pid == 0:
-            control = socket.socket(fileno=fds[0])
+            control = socket.socket(fileno=message["given"][0])
             if is_plain:
                 plain.run(message, control)
             assert self.host is not None
@@ -116,16 +107,19 @@ class Server:
         self.running.add(pid)
         return {"pid": pid}
 
-    def do_job(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
-        """Files of boxes and layers: a worker does it and answers on `fds[0]`."""
+    def do_job(self, number: int, message: wire.Message) -> None:
+        """Files of boxes and layers: a worker does it, and its result is the answer."""
         if "lease" in message:  # a snapshot that is to go with its owner
             self.snapshots[message["with"]["layer"]] = message["lease"]
         for path in message["with"].get("paths", ()) if message["job"] == "discard" else ():
             self.snapshots.pop(path, None)
         if not self.places.state:
             self.places = jobs.Places(message["state"], {})
-        self.workers.give(message["job"], message["with"], fds)
-        return {}
+
+        def answer(result: bytes) -> None:
+            self.loop.send(wire.frame(wire.ANSWER, number, result))
+
+        self.workers.give(message["job"], message["with"], answer)
 
     def work(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """In a worker."""
@@ -136,39 +130,30 @@ class Server:
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
-    def do_remove(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
-        """End a box and delete its files; told on `fds[0]` when nothing of it runs any more."""
-        return self._end(self.boxes.pop(message["box"], None), fds, remove=True)
+    def do_remove(self, number: int, message: wire.Message) -> wire.Message | None:
+        """End a box and delete its files; answered when nothing of it runs any more."""
+        return self._end(self.boxes.pop(message["box"], None), number, remove=True)
 
-    def do_end(self, message: wire.Message, fds: list[int]) -> dict[str, Any]:
+    def do_end(self, number: int, message: wire.Message) -> wire.Message | None:
         """End a box's processes and keep its files."""
-        return self._end(self.boxes.get(message["box"]), fds, remove=False)
+        return self._end(self.boxes.get(message["box"]), number, remove=False)
 
-    def _end(self, made: Made | None, fds: list[int], *, remove: bool) -> dict[str, Any]:
-        waiter = socket.socket(fileno=fds.pop())
+    def _end(self, made: Made | None, number: int, *, remove: bool) -> wire.Message | None:
         if made is None:
-            _tell(waiter)
             return {}
-        ending = Ending(made, waiter, remove, time.monotonic() + _PLAIN_SECONDS)
+        ending = Ending(made, number, remove, time.monotonic() + _PLAIN_SECONDS)
         if made.pid in self.running:
             self.ending[made.pid] = ending
             if not made.plain:
                 os.kill(made.pid, signal.SIGKILL)
         else:
             self.ended(ending)
-        return {}
+        return None
 
-    def reap(self) -> None:
-        while True:
-            try:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            self.running.discard(pid)
-            if pid in self.ending:
-                self.ended(self.ending.pop(pid))
+    def process_ended(self, pid: int, code: int) -> None:
+        self.running.discard(pid)
+        if pid in self.ending:
+            self.ended(self.ending.pop(pid))
 
     def kill_late(self) -> None:
         for pid, ending in self.ending.items():
@@ -181,7 +166,7 @@ class Server:
         if ending.remove:
             self.throw_away(made)
             self.sweep()
-        _tell(ending.waiter)
+        self.loop.send(wire.message(wire.ANSWER, ending.number, {}))
 
     def throw_away(self, made: Made) -> None:
         """Out of sight at once; deleted when there is time."""
@@ -197,20 +182,22 @@ class Server:
         if self.sweeping or not (self.trash or self.groups):
             return
         self.sweeping = True
-        self.workers.give("sweep", {"trash": self.trash, "groups": self.groups}, then=self.swept)
+        self.workers.give("sweep", {"trash": self.trash, "groups": self.groups}, self.swept)
         self.trash, self.groups = [], []
 
-    def swept(self) -> None:
+    def swept(self, result: bytes = b"") -> None:
         self.sweeping = False
         self.sweep()
 
     def close(self) -> None:
         """The owner is gone: so is everything it had."""
+        self.loop.close()
         left = [*self.boxes.values(), *(ending.made for ending in self.ending.values())]
+        self.ending.clear()
         deadline = time.monotonic() + _PLAIN_SECONDS
         for made in left:
             while made.plain and made.pid in self.running and time.monotonic() < deadline:
-                self.reap()
+                self.loop.reap()
                 time.sleep(0.002)
             if made.pid in self.running:
                 os.kill(made.pid, signal.SIGKILL)
@@ -227,11 +214,6 @@ class Server:
         self.workers.wait(self.swept)
 
 
-def _tell(waiter: socket.socket) -> None:
-    with waiter, contextlib.suppress(OSError):
-        wire.send(waiter, {})
-
-
 def _delete(trash: list[str], groups: list[str]) -> None:
     for path in trash:
         with contextlib.suppress(OSError):
@@ -239,6 +221,5 @@ def _delete(trash: list[str], groups: list[str]) -> None:
     cgroups.remove(groups)
 
 
-def main(fd: int) -> None:
-    with socket.socket(fileno=fd) as owner:
-        Server(owner).serve()
+def main(owner: int) -> None:
+    Server(owner).serve()

@@ -8,8 +8,11 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from benchflow_sandbox_local.helper import launch, linux, seccomp, tree
+from benchflow_boxkit.inside import system
+
+from benchflow_sandbox_local.helper import linux, seccomp, tree
 from benchflow_sandbox_local.helper.box import Host
+from benchflow_sandbox_local.helper.isolation import Confinement
 
 _NEEDED_CAPABILITIES: Final = (6, 7, 12, 18, 21)  # setgid setuid net_admin sys_chroot sys_admin
 RANGE: Final = 65536
@@ -28,10 +31,10 @@ def prepare(config: dict[str, Any]) -> tuple[Host, dict[str, Any]]:
     userns = _namespace_for_root(facts) if privileged else None
     if not privileged:
         facts["single_user"] = not become_root_of_own_namespace()
-    linux.unshare(linux.CLONE_NEWNS)
-    linux.mount(None, "/", None, linux.MS_REC | linux.MS_PRIVATE)
+    system.unshare(system.CLONE_NEWNS)
+    system.mount(None, "/", None, system.MS_REC | system.MS_PRIVATE)
     stage_dir = os.path.join(config["state"], "stage")
-    linux.mount("tmpfs", stage_dir, "tmpfs", linux.MS_NODEV, "mode=755,size=1m")
+    system.mount("tmpfs", stage_dir, "tmpfs", system.MS_NODEV, "mode=755,size=1m")
     for name in ("root", "data", "low", "proc"):
         os.mkdir(f"{stage_dir}/{name}")
     userns = _attach_data(config["state"], stage_dir, userns, facts)
@@ -40,7 +43,7 @@ def prepare(config: dict[str, Any]) -> tuple[Host, dict[str, Any]]:
         raise OSError(errno.EPERM, "nesting is for boxes whose root is nobody on the host, and ids cannot be shifted")
     program = b"" if nesting else seccomp.program()
     facts["seccomp"] = bool(program)
-    confinement = launch.Confinement(linux.SeccompFilter(program) if program else None, facts["single_user"], nesting)
+    confinement = Confinement(program, facts["single_user"], nesting)
     stage = config["stage"] or 1
     if stage == 1 and (reason := _in_child(lambda: _try_overlay(stage_dir, userns))):
         if config["stage"] == 1:
@@ -65,7 +68,7 @@ def _namespace_for_root(facts: dict[str, Any]) -> int | None:
 def _user_namespace(first: int) -> int:
     """A user namespace whose ids 0..65535 are `first`.. outside."""
     read, write = os.pipe2(os.O_CLOEXEC)
-    pid = linux.clone(linux.CLONE_NEWUSER)
+    pid = linux.clone(system.CLONE_NEWUSER)
     if pid == 0:
         os.close(write)
         os.read(read, 1)
@@ -99,7 +102,7 @@ def become_root_of_own_namespace() -> bool:
         )
         os.write(answer_write, b"y" if done else b"n")
         os._exit(0)
-    linux.unshare(linux.CLONE_NEWUSER)
+    system.unshare(system.CLONE_NEWUSER)
     os.close(write)
     mapped = bool(ranges) and os.read(answer_read, 1) == b"y"
     if ranges:
@@ -170,17 +173,17 @@ def _attach_host(dirs: list[list[str]], stage_dir: str, shifted: int | None, fac
 def _try_overlay(stage_dir: str, userns: int | None) -> None:
     os.chdir(stage_dir)
     if userns is not None:
-        linux.setns(userns, linux.CLONE_NEWUSER)
+        linux.setns(userns, system.CLONE_NEWUSER)
         os.setresgid(0, 0, 0)
         os.setresuid(0, 0, 0)
-    linux.unshare(linux.CLONE_NEWNS)
+    system.unshare(system.CLONE_NEWNS)
     trial = f"data/boxes/.trial-{os.getpid()}"
     try:
         for name in ("l", "u", "w"):
             os.makedirs(f"{trial}/{name}")
         os.close(os.open(f"{trial}/l/file", os.O_CREAT | os.O_WRONLY, 0o600))
         options = f"lowerdir={trial}/l,upperdir={trial}/u,workdir={trial}/w,userxattr,volatile"
-        linux.mount("overlay", "root", "overlay", linux.MS_NODEV, options)
+        system.mount("overlay", "root", "overlay", system.MS_NODEV, options)
         os.unlink("root/file")
         linux.unmount("root")
     finally:

@@ -7,7 +7,9 @@ import signal
 import socket
 from typing import Any
 
-from benchflow_sandbox_local.helper import box, linux, setup, wire
+from benchflow_boxkit.inside import system, wire
+
+from benchflow_sandbox_local.helper import box, linux, setup
 
 _FOLDERS = ("usr", "proc", "sys", "dev/shm")
 
@@ -32,18 +34,17 @@ def _start(host: box.Host, state: str, read_only: list[str]) -> str:
     if host.stage == 2:
         for name in _FOLDERS:
             os.makedirs(f"{state}/boxes/trial/u/root/{name}")
-    plan = {"box": "trial", "mounts": mounts, "cgroups": [], "own_network": True, "proxy_port": None, "hostname": "box"}
+    plan = {"box": "trial", "mounts": mounts, "cgroups": [], "own_network": True, "hostname": "box"}
     plan |= {"workdir": "/", "repositories": []}
     ours, theirs = socket.socketpair()
-    pid = linux.clone(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
+    pid = linux.clone(linux.CLONE_NEWPID | system.CLONE_NEWNS)
     if pid == 0:
         ours.close()
         box.run(host, plan, theirs)
     theirs.close()
-    try:
-        message, _ = wire.receive(ours)
-    except EOFError:
-        message = {"event": "failed", "reason": "the first box ended at once"}
+    with ours, ours.makefile("rb") as answer:
+        head = answer.read(wire.HEADER.size)
+        message = wire.parse(answer.read(wire.HEADER.unpack(head)[2])) if head else {"event": "failed"}
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return "" if message["event"] == "ready" else str(message["reason"])
+    return "" if message["event"] == "ready" else str(message.get("reason", "the first box ended at once"))

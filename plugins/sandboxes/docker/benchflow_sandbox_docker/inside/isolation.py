@@ -1,11 +1,11 @@
-"""What stands around one program of a box: its view, where it has one, and the box's filter of system calls."""
+"""What keeps one program of a box in: its view, where it has one, and the box's filter of system calls."""
 
 from __future__ import annotations
 
 from benchflow_boxkit.inside import system, view
 
 
-class Walls(view.Walls):
+class FilteredIsolation(view.ViewIsolation):
     def __init__(self, wanted: view.View | None, filter: bytes) -> None:
         super().__init__(*([wanted] if wanted else []))
         self.filter = filter
