@@ -8,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
-DEFAULT := bundle $(wildcard plugins/adapters/*) $(wildcard plugins/agents/*) plugins/commands/authoring plugins/commands/view plugins/drivers/scenes plugins/executors/processes $(wildcard plugins/features/*) plugins/exporters/tool-calls \
+DEFAULT := bundle $(wildcard plugins/adapters/*) $(wildcard plugins/agents/*) plugins/commands/authoring plugins/commands/results plugins/commands/view plugins/drivers/scenes plugins/executors/processes $(wildcard plugins/features/*) plugins/exporters/tool-calls \
   plugins/gateways/relay plugins/libraries/acp plugins/libraries/boxkit plugins/libraries/layers plugins/libraries/wires plugins/sandboxes/docker plugins/sandboxes/local $(wildcard plugins/services/claw-*) plugins/services/reviewer \
   plugins/sources/git plugins/verifiers/llm-judge plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from benchflow_core.contracts.core import InstalledPlugin, OpenRollout, RolloutHost, RolloutPlan, TaskNeeds
+from benchflow_core.evaluation.stored import StoredFiles
 from benchflow_core.plugins import Loaded, registry
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["CoreOfCommands"]
 T = TypeVar("T")
 
 
-class CoreOfCommands:
+class CoreOfCommands(StoredFiles):
     """Calls the module that knows; each is imported when it is first needed."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -37,9 +38,6 @@ class CoreOfCommands:
         from benchflow_core.plugins.remedies import install_command
 
         return install_command(distribution)
-
-    def plugins(self, kind: str) -> Sequence[Loaded]:
-        return registry().all(kind)
 
     def plugin(self, kind: str, name: str) -> Loaded:
         from benchflow_core.rollout.choose import find_agent

@@ -21,13 +21,12 @@ def _job(command: Any) -> Any:
     return option(click.argument("job", metavar="JOB")(command))
 
 
-def _store(job: str, jobs_dir: str) -> LearnerStore:
+def _store(ui: Ui, job: str, jobs_dir: str) -> LearnerStore:
     from pathlib import Path
 
-    from benchflow_core.results.jobs import find_folder
     from benchflow_core.results.learner import LearnerStore
 
-    return LearnerStore.read(find_folder(job, Path(jobs_dir)))
+    return LearnerStore.read(ui.results().find(job, Path(jobs_dir)))
 
 
 @click.group("learner")
@@ -42,7 +41,7 @@ def log(ui: Ui, job: str, jobs_dir: str) -> None:
     """Every rollout in order: its reward, and what became of what it learned."""
     from dataclasses import asdict
 
-    store = _store(job, jobs_dir)
+    store = _store(ui, job, jobs_dir)
     value = {
         "head": store.head,
         "best": store.best,
@@ -79,7 +78,7 @@ _SIGNS = {"added": "+", "changed": "~", "removed": "-"}
 @click.pass_obj
 def diff(ui: Ui, job: str, jobs_dir: str, base: int | None, other: int | None) -> None:
     """What differs between two generations; without numbers, the one in force and the one before it."""
-    store = _store(job, jobs_dir)
+    store = _store(ui, job, jobs_dir)
     after = store.head if other is None else other
     before = store.generations[after].parent if base is None and 0 <= after < len(store.generations) else base
     first = before or 0
@@ -96,10 +95,10 @@ def restore(ui: Ui, job: str, jobs_dir: str, generation: int) -> None:
     """Put a generation in force: rollouts that follow (bench eval resume, extend) start from it."""
     from benchflow_core.evaluation.joblock import JobLock
 
-    root = _store(job, jobs_dir).root
+    root = _store(ui, job, jobs_dir).root
     lock = JobLock(root)
     try:
-        store = _store(str(root), jobs_dir)
+        store = _store(ui, str(root), jobs_dir)
         step = store.restore(generation)
     finally:
         lock.release()
@@ -117,7 +116,7 @@ def curve(ui: Ui, job: str, jobs_dir: str, target: str | None) -> None:
 
     from benchflow_core.evaluation.learning import CURVE_FILE, draw_curve
 
-    store = _store(job, jobs_dir)
+    store = _store(ui, job, jobs_dir)
     place = Path(target) if target else store.root / CURVE_FILE
     draw_curve(store, place)
     ui.emit({"path": str(place)}, lambda: ui.out(str(place)))

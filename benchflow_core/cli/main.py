@@ -44,7 +44,7 @@ HIDDEN: Final[dict[str, Lazy]] = {
     "run": ("benchflow_core.cli.eval.create:create", "The same as eval create."),
     "job": ("benchflow_core.cli.eval.create:create", "The same as eval create."),
     "agents": ("benchflow_core.cli.agent:list_agents", "The same as agent list."),
-    "metrics": ("benchflow_core.cli.eval.metrics:metrics", "The same as eval metrics."),
+    "metrics": ("benchflow-command-results", "The same as eval metrics."),
 }
 """Older spellings: they work and are not listed."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -131,8 +131,6 @@ class Progress:
 
     def finish(self, result: EvaluationResult, rows: object = None) -> None:
         """The score with its coverage, the failures, and what to do next."""
-        from benchflow_core.cli.eval.scores import score_report
-
         self.close()
         ui, t = self._ui, self._tracker
         for failure in result.failures[:_SHOWN_FAILURES]:
@@ -147,13 +145,24 @@ class Progress:
             ui.out(f"  Files of {len(kept)} kept. Look into them: bench eval shell {where}")
             ui.out(f"  Remove them: rm -r {where} && bench cleanup")
         mark = "✓" if result.scored and result.passed == result.total else "•" if result.scored else "✗"
-        first, *lines = score_report(result)
+        first, *lines = _report(result)
         ui.out(printable(f"{mark} {first}"))
         for line in lines:
             ui.out(printable(line))
         if t.stopping:
             ui.out(f"  Stopped: {t.stopping}. Go on with: bench eval resume {result.job_dir}")
         ui.out(f"  Artifacts: {result.job_dir}")
+
+
+def _report(result: EvaluationResult) -> Iterable[str]:
+    """What the installed reader of results says of a score; without one, the score itself."""
+    from benchflow_core.results.reader import find_reader
+
+    if find_reader() is None:
+        return [f"Score: {result.text}"] if not result.arms else [f"{n}: {a.text}" for n, a in result.arms.items()]
+    from benchflow_core.evaluation.stored import results_reader
+
+    return results_reader().report(result)
 
 
 def _kept(result: EvaluationResult, rollout: str) -> bool:

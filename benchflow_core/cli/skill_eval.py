@@ -60,7 +60,7 @@ def _run(ctx: click.Context, skills: str | None) -> None:
     def lifts() -> dict[str, Lift]:
         from benchflow_core.evaluation.lift import measure_lifts
 
-        return measure_lifts(jobs[0].job_dir, metric="reward" if cases else "pass") if baseline else {}
+        return measure_lifts(ui.results(), jobs[0].job_dir, metric="reward" if cases else "pass") if baseline else {}
 
     job, result = run_job(ui, make, lambda: _document(lifts()))
     if not ui.json:
@@ -117,18 +117,20 @@ def _show(ui: Ui, who: str, lift: Lift) -> None:
     rows = [[t["task"], f"{t['without']:g}", f"{t['with']:g}", str(t["invocations"])] for t in lift.tasks]
     ui.table(["TASK", "WITHOUT", "WITH", "SKILL CALLS"], rows)
     ui.out()
-    interval = f", 95 % interval {one.interval[0] * 100:+.1f} to {one.interval[1] * 100:+.1f}" if one.interval else ""
-    ui.out(f"Lift: {one.difference * 100:+.1f} points{interval}, p = {one.p_value:.2g}, {one.tasks} tasks paired")
+    low, high = one["interval"]
+    interval = f"95 % interval {low * 100:+.1f} to {high * 100:+.1f}"
+    found = f"{one['difference'] * 100:+.1f} points, {interval}, p = {one['p_value']:.2g}"
+    ui.out(f"Lift: {found}, {one['tasks']} tasks paired")
     ui.out(f"  with skills: a skill was used in {lift.used} of {lift.runs} rollouts")
     if lift.runs and not lift.used:
         ui.out("  note: no rollout used a skill, so a difference has another cause.")
-    ui.out(f"  {one.verdict}")
+    ui.out(f"  {one['verdict']}")
 
 
 def _export(ui: Ui, job: Evaluation, skills: str | None) -> None:
     from benchflow_core.evaluation.gepa import export_gepa
 
-    folder = export_gepa(job.job_dir, Path(skills).expanduser() if skills else None)
+    folder = export_gepa(ui.results(), job.job_dir, Path(skills).expanduser() if skills else None)
     ui.note(f"traces for GEPA are in {folder}")
 
 

@@ -124,9 +124,9 @@ class Ui:
 
     def results(self) -> ResultsReader:
         """Jobs and rollouts on disk, as commands of plugins read them."""
-        from benchflow_core.evaluation.reader import Reader
+        from benchflow_core.evaluation.stored import results_reader
 
-        return Reader()
+        return results_reader()
 
     def core(self) -> Core:
         """Plugins, tasks and rollouts, as commands of plugins use them."""

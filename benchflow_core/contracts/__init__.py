@@ -47,7 +47,7 @@ _HOME = {
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
     "logs": "CappedLog",
     "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",
-    "results": "JobResults OwnedPanel ResultsReader",
+    "results": "EvaluationResult JobResults OwnedPanel ResultFiles ResultsReader TaskScores",
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
     "sessions": "ClientFiles ElicitCallback PermissionCallback SessionOptions",
     "sources": "Fetched SourceRequest SourceSpec",

@@ -88,4 +88,7 @@ class CommandSpec:
     """Called only when the command is run or its own help is asked for."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """For a module with several commands: entry-point name to `"package.module:attribute"`."""
+    results: str = ""
+    """Where the `ResultsReader` is that this package gives to other commands, as `"package.module:Class"`; made with a
+    `ResultFiles`."""
     check: CheckFn = no_checks

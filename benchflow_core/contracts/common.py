@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from benchflow_core.quick import dataclass
 
@@ -82,6 +82,26 @@ class Check:
     status: Literal["ok", "warn", "fail", "skip"]
     detail: str = ""
     remedy: str = ""
+
+
+class LoadedPlugin(Protocol):
+    """A plugin that was imported and works."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def who(self) -> str:
+        """For messages: `sandbox 'e2b' of benchflow-sandbox-e2b 1.0`."""
+
+    @property
+    def spec(self) -> Any: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    def stamp(self) -> dict[str, str]:
+        """Kind, name, distribution and version, as results record them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from benchflow_core.contracts.common import Check
+from benchflow_core.contracts.common import Check, LoadedPlugin
+from benchflow_core.contracts.results import ResultFiles
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
@@ -30,26 +31,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-
-class LoadedPlugin(Protocol):
-    """A plugin that was imported and works."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def who(self) -> str:
-        """For messages: `sandbox 'e2b' of benchflow-sandbox-e2b 1.0`."""
-
-    @property
-    def spec(self) -> Any: ...
-
-    @property
-    def kind(self) -> str: ...
-
-    def stamp(self) -> dict[str, str]:
-        """Kind, name, distribution and version, as results record them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +160,7 @@ class RolloutHost(Protocol):
         """Start a box on the files that a rollout left: the box, its working directory, and the name of its sandbox."""
 
 
-class Core(Protocol):
+class Core(ResultFiles, Protocol):
     """The core, as `CommandContext.core` gives it."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -190,9 +171,6 @@ class Core(Protocol):
 
     def install_command(self, distribution: str) -> str:
         """What to type to add a distribution to this environment."""
-
-    def plugins(self, kind: str) -> Sequence[LoadedPlugin]:
-        """Every plugin of a kind that works."""
 
     def plugin(self, kind: str, name: str) -> LoadedPlugin:
         """The plugin of that name; of agents also those that answer to a pattern. Raises `PluginError`."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
+from benchflow_core.contracts.outcomes import planned_arms
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Budget, Spent
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.elsewhere import Elsewhere, Place, open_place
-from benchflow_core.evaluation.estimate import LARGE, estimate
 from benchflow_core.evaluation.export import automatic_exports
 from benchflow_core.evaluation.folders import read_result, row_of
 from benchflow_core.evaluation.items import Item, plan_items, select_tasks
@@ -27,11 +27,12 @@ from benchflow_core.evaluation.live import LiveReport
 from benchflow_core.evaluation.needs import Room, make_room
 from benchflow_core.evaluation.reopen import Again, check_drift, reap_left, spent_before, unfinished
 from benchflow_core.evaluation.runner import Runner
+from benchflow_core.evaluation.stored import results_reader
 from benchflow_core.evaluation.summary import EvaluationResult, summarize, team_of
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import cannot_write, read_json, write_json
-from benchflow_core.results.jobs import planned_arms
 from benchflow_core.results.layout import job_name
+from benchflow_core.results.reader import find_reader
 from benchflow_core.rollout.codec import to_json
 from benchflow_core.rollout.credentials import check_credentials
 from benchflow_core.rollout.host import Host
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from benchflow_core.evaluation.learning import Learning
 
 __all__ = ["Evaluation", "summary_of"]
+
+LARGE = 50
+"""Rollouts from which an estimate is worth a line."""
 
 Listener = Callable[[str, Mapping[str, Any]], None]
 """Told what `journal.jsonl` holds as it happens, and `live` about once a second, for displays."""
@@ -308,9 +312,10 @@ class Evaluation:
                 "job_dir": str(self.job_dir),
             },
         )
-        if todo >= LARGE:
+        if todo >= LARGE and find_reader():
             role = next(iter(first.roles.values()))
-            self._tell("estimate", estimate(self.jobs_dir, self.job_name, todo, role.agent, role.model).to_json())
+            expected = results_reader().estimate(self.jobs_dir, self.job_name, todo, role.agent, role.model)
+            self._tell("estimate", expected)
         config = {**_plain_config(self.config), "sandbox": first.sandbox.name}
         bus.send(ev.JobStarted(time=time.time(), job=self.job_name, job_dir=self.job_dir, planned=total, config=config))
 

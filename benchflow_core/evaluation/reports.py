@@ -1,15 +1,14 @@
-"""Files that `bench eval create` writes for other programs: which tasks, which settings, and how healthy it was."""
+"""Files that `bench eval create` writes for other programs before it starts: which tasks, and which settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
-from benchflow_core.evaluation.summary import EvaluationResult
 from benchflow_core.evaluation.tasks import ChosenTasks
 from benchflow_core.evaluation.yaml import JobSpec
 from benchflow_core.results.clock import now
@@ -18,7 +17,7 @@ from benchflow_core.results.redact import secret_names
 from benchflow_core.rollout.codec import code_in, to_json
 from benchflow_core.task import load_task, task_digest
 
-__all__ = ["check_writable", "write_health", "write_run_config", "write_task_manifest"]
+__all__ = ["check_writable", "write_run_config", "write_task_manifest"]
 
 VERSION = "1.0"
 _FILLED_IN = ("source_provenance", "dataset", "arm")
@@ -87,33 +86,3 @@ def _settings(config: EvaluationConfig) -> dict[str, Any]:
         hidden = set(secret_names(config.agent_env))
         found["agent_env"] = {k: f"${{{k}}}" if k in hidden else v for k, v in config.agent_env.items()}
     return found
-
-
-def write_health(path: Path, result: EvaluationResult, summary: Mapping[str, Any], job_dir: Path) -> None:
-    """Whether what was planned was measured, and what was in the way. The score is not health."""
-    rows = [row for row in summary["rollouts"] if row["rewards"] is None or row.get("flags")]
-    value = {
-        "schema_version": VERSION,
-        "written_at": now(),
-        "job": job_dir.name,
-        "job_dir": str(job_dir.absolute()),
-        "healthy": not result.unscored and not summary.get("stopped"),
-        "planned": result.total,
-        "scored": result.scored,
-        "coverage": result.coverage,
-        "errors": dict(result.error_categories),
-        "stopped": summary.get("stopped"),
-        "not_run": summary.get("not_run"),
-        "drift": summary.get("drift"),
-        "notable": [
-            {
-                "rollout": row["rollout_name"],
-                "task": row["task_name"],
-                "error": row["error"] or row["verifier_error"],
-                "error_info": row["error_info"] or row["verifier_error_info"],
-                "flags": row.get("flags") or [],
-            }
-            for row in rows
-        ],
-    }
-    write_json(path, value)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchflow_core.contracts.outcomes import Choice
 from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.evaluation import verdicts
+from benchflow_core.evaluation.stored import results_reader
 from benchflow_core.evaluation.verdicts import Rescored
-from benchflow_core.results.contested import Choice
 from benchflow_core.results.files import read_json
-from benchflow_core.results.index import find_jobs
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.config import RolloutConfig
@@ -39,7 +39,7 @@ async def score_again(
     tell: Callable[[Rescored], None] = lambda found: None,
 ) -> list[Rescored]:
     """Every finished rollout below a folder. One that fails in any way does not keep another from its verdict."""
-    rollouts = [Path(job.path, name) for job in find_jobs(path) for name in job.rollouts]
+    rollouts = results_reader().rollouts(path)
     if not rollouts:
         raise ConfigurationError(f"{path} has no finished rollout.")
     room = asyncio.Semaphore(concurrency)

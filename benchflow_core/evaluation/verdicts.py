@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core import __version__
 from benchflow_core.contracts.tasks import Rewards
-from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.joblock import JobLock
-from benchflow_core.evaluation.metrics import job_result
-from benchflow_core.evaluation.summary import EvaluationResult
 from benchflow_core.quick import dataclass
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import read_json, write_json
-from benchflow_core.results.index import find_jobs
-from benchflow_core.results.jobs import stored_jobs
 from benchflow_core.results.layout import RolloutDir
 
-__all__ = ["Rescored", "count", "keep", "locked", "next_number", "number_of", "refresh_summaries", "use_verdicts"]
+__all__ = ["Rescored", "count", "keep", "next_number", "number_of", "use_verdicts"]
 
 FOLDER: Final = "verdicts"
 _VERSION: Final = "1.0"
@@ -98,10 +91,10 @@ def count(folder: Path, number: int) -> dict[str, Any]:
     return result
 
 
-def use_verdicts(path: Path, number: int) -> list[Rescored]:
+def use_verdicts(rollouts: Iterable[Path], number: int) -> list[Rescored]:
     """Let another verdict of the rollouts count, where they have it."""
     found = []
-    for rollout in (Path(job.path, name) for job in find_jobs(path) for name in job.rollouts):
+    for rollout in rollouts:
         before = read_json(RolloutDir(rollout).result)
         if (rollout / FOLDER / f"{number}.json").is_file():
             after = count(rollout, number)
@@ -110,30 +103,3 @@ def use_verdicts(path: Path, number: int) -> list[Rescored]:
             same = before.get("rewards")
             found.append(Rescored(rollout, same, same, f"it has no verdict {number}.", number_of(before)))
     return found
-
-
-def _job_of(path: Path) -> Path:
-    return path.parent if RolloutDir(path).result.is_file() else path
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Nobody else writes to these jobs meanwhile."""
-    folders = [Path(job.path) for job in find_jobs(_job_of(path))]
-    if not folders:
-        raise ConfigurationError(f"{path} holds no job.")
-    with ExitStack() as stack:
-        for folder in folders:
-            stack.callback(JobLock(folder).release)
-        yield
-
-
-def refresh_summaries(path: Path) -> list[EvaluationResult]:
-    """Write the jobs' summaries as their rollouts are now."""
-    results = []
-    for job in stored_jobs(_job_of(path)):
-        result = job_result(job)
-        if job.finished:
-            write_json(job.path / "summary.json", result.to_json(job.about))
-        results.append(result)
-    return results

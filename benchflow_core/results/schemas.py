@@ -267,9 +267,9 @@ class Summary(BaseModel):
     mean_reward: float | None
     mean_reward_error: float | None
     tasks: int
-    pass_at_k: dict[str, dict[str, float]]
-    pass_hat_k: dict[str, dict[str, float]]
-    flaky_tasks: list[dict[str, Any]]
+    pass_at_k: dict[str, dict[str, float]] = Field({}, description="added by the commands that read results")
+    pass_hat_k: dict[str, dict[str, float]] = Field({}, description="as pass_at_k")
+    flaky_tasks: list[dict[str, Any]] = Field([], description="as pass_at_k")
     strata: dict[str, dict[str, Any]] = Field(description="a score per image fidelity and isolation, where mixed")
     arms: dict[str, dict[str, Any]] = Field({}, description="of a job with several arms: the summary of each")
     error_categories: dict[str, int]

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from benchflow_core.contracts.common import Usage
+from benchflow_core.contracts.outcomes import Outcome, outcome_of
 from benchflow_core.quick import dataclass
 from benchflow_core.results.numbers import without_absurd
 
 __all__ = ["RESULT_VERSION", "Outcome", "RolloutResult", "outcome_of"]
 
 RESULT_VERSION = "1.0"
-Outcome = Literal["passed", "failed", "errored", "verifier_errored"]
-
-
-def outcome_of(result: Mapping[str, Any]) -> Outcome:
-    """Derived, never stored. Only a reward of exactly 1 passes; unscored means one side or the other errored."""
-    reward = (result.get("rewards") or {}).get("reward")
-    if reward is not None:
-        return "passed" if reward == 1 else "failed"
-    return "verifier_errored" if result.get("verifier_error") else "errored"
 
 
 @dataclass
@@ -94,24 +85,6 @@ class RolloutResult:
         from benchflow_core.results.layout import RolloutDir
 
         return list(read_jsonl(RolloutDir(self.rollout_dir).trajectory)) if self.rollout_dir else []
-
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        from benchflow_core.results.html import card, table
-
-        facts = [
-            ("outcome", self.outcome),
-            ("rewards", ", ".join(f"{name} {value:g}" for name, value in (self.rewards or {}).items()) or "unscored"),
-            *((name, getattr(self, name)) for name in ("agent", "model", "sandbox", "error", "verifier_error")),
-            ("flags", ", ".join(self.flags)),
-            ("tool calls", self.n_tool_calls),
-            ("tokens", _total(self.usage)),
-            ("cost", f"${self.usage.cost_usd:.4f}" if self.usage.cost_usd else None),
-            ("seconds", self.timing.get("total")),
-            ("folder", self.rollout_dir),
-        ]
-        tests = [(test.get("name"), test.get("status"), test.get("message")) for test in self.tests[:50]]
-        return card(f"Rollout {self.rollout_name}", facts, table(["test", "status", "message"], tests))
 
     def to_json(self) -> dict[str, Any]:
         """The fields of `result.json`. No top-level reward, total_tokens or status: each lives in one place."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
+from benchflow_core.contracts.outcomes import contested_scores, scores_of_steps
 from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import ErrorKind, InfrastructureError
 from benchflow_core.results.certified import is_certified
-from benchflow_core.results.contested import contested_scores, scores_of_steps
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.credit import disk_full
 from benchflow_core.rollout.reference import reference_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 from benchflow_core import __version__
@@ -19,8 +20,7 @@ _HOME = {
     "benchflow_core.rollout": "Host Rollout RolloutConfig RolloutResult",
     "benchflow_core.evaluation": "Evaluation EvaluationConfig EvaluationResult RetryConfig",
     "benchflow_core.evaluation.matrix": "Choice Matrix",
-    "benchflow_core.evaluation.metrics": "BenchmarkMetrics collect_metrics",
-    "benchflow.stored": "Comparisons Results compare results",
+    "benchflow.stored": "BenchmarkMetrics Comparisons Results collect_metrics compare results",
     "benchflow.trial_yaml": "rollout_config_from_yaml trial_config_from_yaml",
     "benchflow.trial": "ACPError Trial TrialConfig RunResult",
     "benchflow.job": "Job JobConfig JobResult",
@@ -42,6 +42,8 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'benchflow' has no attribute {name!r}")
     value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    if "benchflow_core.rollout.result" in sys.modules:  # what gives results is imported: they show themselves
+        importlib.import_module("benchflow.notebook")
     globals()[name] = value
     return value
 

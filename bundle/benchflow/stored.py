@@ -6,16 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchflow_command_results.compare import Comparison, load_sides
+from benchflow_command_results.compare import compare as compared
+from benchflow_command_results.jobs import stored_jobs
+from benchflow_command_results.metrics import BenchmarkMetrics
+from benchflow_command_results.metrics import collect_metrics as collected
+
+from benchflow.notebook import html_of, table
+from benchflow_core.contracts.outcomes import Choice, outcome_of
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.compare import Comparison
-from benchflow_core.evaluation.metrics import BenchmarkMetrics, collect_metrics, index_cache
-from benchflow_core.results.jobs import stored_jobs
-from benchflow_core.rollout.result import outcome_of
+from benchflow_core.evaluation.stored import StoredFiles
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Comparisons", "Results", "compare", "results"]
+__all__ = ["BenchmarkMetrics", "Comparisons", "Results", "collect_metrics", "compare", "results"]
 
 _SHOWN = 50
 
@@ -26,7 +31,7 @@ class Results:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.rows: list[dict[str, Any]] = [
-            _flat(row, job.name) for job in stored_jobs(self.path, index_cache()) for row in job.rows
+            _flat(row, job.name) for job in stored_jobs(StoredFiles(), self.path) for row in job.rows
         ]
 
     def __len__(self) -> int:
@@ -41,12 +46,10 @@ class Results:
 
     def _repr_html_(self) -> str:
         """For notebooks: the score, and the first rollouts."""
-        from benchflow_core.results.html import table
-
         columns = ["job", "task_name", "trial", "agent", "model", "outcome", "reward", "seconds_total", "cost_usd"]
         rows = [[row.get(name) for name in columns] for row in self.rows[:_SHOWN]]
         more = f"<p>{len(self.rows) - _SHOWN} more: use .to_dataframe()</p>" if len(self.rows) > _SHOWN else ""
-        return self.metrics().result._repr_html_() + table(columns, rows) + more
+        return html_of(self.metrics().result) + table(columns, rows) + more
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One line per rollout. An unscored one has no reward: it is missing there, never zero."""
@@ -61,7 +64,7 @@ class Comparisons(list[Comparison]):
     """Each of the others against the first; one below the other in a notebook."""
 
     def _repr_html_(self) -> str:
-        return "".join(one._repr_html_() for one in self)
+        return "".join(html_of(one) for one in self)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One line per comparison."""
@@ -70,10 +73,26 @@ class Comparisons(list[Comparison]):
 
 def compare(*jobs: str | Path, metric: str = "pass", margin: float | None = None) -> Comparisons:
     """Jobs (or the arms of one job) paired by task, as `bench eval compare` does it."""
-    from benchflow_core.evaluation.compare import compare as compared
-    from benchflow_core.evaluation.compare import load_sides
+    files = StoredFiles()
+    sides = load_sides(files, [str(job) for job in jobs])
+    return Comparisons(compared(files, sides, metric=metric, margin=margin))
 
-    return Comparisons(compared(load_sides([str(job) for job in jobs]), metric=metric, margin=margin))
+
+def collect_metrics(
+    jobs_dir: str | Path,
+    benchmark: str = "",
+    agent: str = "",
+    model: str = "",
+    *,
+    arm: str = "",
+    contested: Choice | None = None,
+    bootstrap: int = 0,
+    seed: int = 0,
+) -> BenchmarkMetrics:
+    """Every finished rollout below a folder, optionally of one agent, model or arm: as `bench eval metrics`."""
+    wanted = {"agent": agent, "model": model, "arm": arm}
+    more: dict[str, Any] = {"contested": contested, "bootstrap": bootstrap, "seed": seed}
+    return collected(StoredFiles(), Path(jobs_dir), benchmark, wanted=wanted, **more)
 
 
 def _pandas() -> Any:

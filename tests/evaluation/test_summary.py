@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchflow_core.evaluation.config import RetryConfig
-from benchflow_core.evaluation.metrics import mixed_lines
+from benchflow_core.evaluation.stored import results_reader
 from benchflow_core.evaluation.summary import summarize
 from benchflow_core.rollout.result import outcome_of
 
@@ -108,17 +108,17 @@ def test_what_is_mixed_into_one_mean_is_scored_apart_and_said():
         "exact image, shared verifier": (1, 1),
         "substituted image, fresh verifier": (0, 1),
     }
-    said = "\n".join(mixed_lines(total))
-    assert "image fidelity differs" in said and "verifier isolation differs" in said
-    assert mixed_lines(summarize("job", rows[:1], 1, 1.0, None)) == []
+    said = "\n".join(results_reader().report(total))
+    assert "note: image fidelity differs" in said and "note: verifier isolation differs" in said
+    assert "note" not in "\n".join(results_reader().report(summarize("job", rows[:1], 1, 1.0, None)))
 
 
 def test_arms_are_scored_apart_and_their_trials_are_not_taken_for_the_same():
     rows = [rollout("a", 1.0, agent="x"), rollout("a", 0.0, agent="y"), rollout("a", 1.0, agent="y")]
     total = summarize("job", rows, 3, 1.0, None)
     assert {name: (arm.passed, arm.total) for name, arm in total.arms.items()} == {"x": (1, 1), "y": (1, 2)}
-    assert total.at_k() == {"pass_at_k": {}, "pass_hat_k": {}}
-    assert total.flaky() == [{"task": "a", "passed": 1, "scored": 2, "arm": "y"}]
+    flaky = [{"task": "a", "passed": 1, "scored": 2, "arm": "y"}]
+    assert total.statistics == {"pass_at_k": {}, "pass_hat_k": {}, "flaky_tasks": flaky}
     assert (total.score, total.bounds, total.mean_reward, total.score_interval) == (None,) * 4, "no score over arms"
     assert total.lowest_score == 0.5 and total.to_json({})["score"] is None
     assert [failure["arm"] for failure in total.failures] == ["y"]

@@ -121,10 +121,9 @@ def _run(ui: Ui, spec: JobSpec, fail_under: float | None, health: Path | None) -
 
     job, result = run_job(ui, lambda listener: open_job(spec, Evaluation, ui.warn, listener=listener))
     if health is not None:
-        from benchflow_core.cli.running import job_json
-        from benchflow_core.evaluation.reports import write_health
+        from benchflow_core.results.files import write_json
 
-        write_health(health, result, job_json(job), job.job_dir)
+        write_json(health, ui.results().health(job.job_dir))
     short = result.unscored if spec.config.verify else sum(result.error_categories.values())
     if short or (fail_under is not None and result.lowest_score < fail_under):
         raise SystemExit(1)

@@ -10,8 +10,8 @@ import click
 from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
+    from benchflow_core.contracts.outcomes import Choice
     from benchflow_core.evaluation.verdicts import Rescored
-    from benchflow_core.results.contested import Choice
 
 __all__ = ["score"]
 
@@ -50,16 +50,15 @@ def score(
     The new verdict counts if it is one; every earlier one stays below verdicts/. Exit code 1: some rollout could not
     be verified again.
     """
-    from benchflow_core.cli.eval.scores import score_text
     from benchflow_core.cli.running import run_async
     from benchflow_core.evaluation.score import score_again
-    from benchflow_core.evaluation.verdicts import locked, refresh_summaries, use_verdicts
-    from benchflow_core.results.jobs import find_folder
+    from benchflow_core.evaluation.verdicts import use_verdicts
 
-    path = find_folder(job, Path(jobs_dir))
-    with locked(path):
+    reader = ui.results()
+    path = reader.find(job, Path(jobs_dir))
+    with reader.locked(path):
         if use is not None:
-            found = use_verdicts(path, use)
+            found = use_verdicts(reader.rollouts(path), use)
         else:
             work = score_again(
                 path,
@@ -71,12 +70,12 @@ def score(
                 tell=lambda one: ui.note(_line(one)),
             )
             found = run_async(work)
-        results = refresh_summaries(path)
+        results = reader.refresh(path)
     data = {"rollouts": [one.to_json() for one in found], "jobs": [result.to_json({}) for result in results]}
 
     def text() -> None:
         for result in results:
-            ui.out(f"{result.job_dir}: {score_text(result)}")
+            ui.out(f"{result.job_dir}: {result.text}")
 
     ui.emit(data, text)
     if any(one.problem for one in found):

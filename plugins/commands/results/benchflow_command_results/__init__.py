@@ -1,0 +1,1 @@
+"""Commands that read results: list, show, compare, aggregate, settle, export, import."""
