@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from benchflow_core.contracts.common import Check, LoadedPlugin
-from benchflow_core.contracts.results import ResultFiles
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.common import Layer, Usage
     from benchflow_core.contracts.drivers import TurnRecord
     from benchflow_core.contracts.gateways import Exchange
+    from benchflow_core.contracts.results import EvaluationResult
     from benchflow_core.contracts.sandboxes import Sandbox
     from benchflow_core.contracts.tasks import Task
 
@@ -23,6 +23,7 @@ __all__ = [
     "InstalledPlugin",
     "LoadedPlugin",
     "OpenRollout",
+    "ResultFiles",
     "RolloutHost",
     "RolloutModels",
     "RolloutOutcome",
@@ -158,6 +159,54 @@ class RolloutHost(Protocol):
 
     def kept_box(self, rollout: Path) -> AbstractAsyncContextManager[tuple[Sandbox, str, str]]:
         """Start a box on the files that a rollout left: the box, its working directory, and the name of its sandbox."""
+
+
+class ResultFiles(Protocol):
+    """What the core does for a `ResultsReader`: files in their published shape, and how rollouts are counted."""
+
+    def read_result(self, folder: Path) -> dict[str, Any] | None:
+        """The `result.json` of a rollout; one that cannot be read is unscored and says so. `None`: it is not ours."""
+
+    def read_object(self, path: Path) -> dict[str, Any]:
+        """A file of JSON that is a mapping, or an empty one where it cannot be read."""
+
+    def read_lines(self, path: Path) -> Iterable[dict[str, Any]]:
+        """Lines of JSON one by one; a last one cut short by a kill is left out."""
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Replace a file in one step. Raises `ConfigurationError` where that is forbidden."""
+
+    def write_json(self, path: Path, value: Any) -> None:
+        """Replace a file of JSON in one step."""
+
+    def hide(self, data: bytes) -> bytes:
+        """As `ResultsReader.hide`."""
+
+    def cache_dir(self) -> Path:
+        """Where what can be made again is kept."""
+
+    def summarize(
+        self,
+        name: str,
+        results: Iterable[Mapping[str, Any]],
+        planned: int | None = None,
+        seconds: float = 0.0,
+        folder: Path | None = None,
+        arms: Mapping[str, int] | None = None,
+    ) -> EvaluationResult:
+        """Count results, each a `result.json` or a row with its keys. `planned`, also by arm: what was to be run."""
+
+    def default_settings(self) -> Mapping[str, Any]:
+        """What `config.json` holds where nothing was asked for."""
+
+    def lock_of(self, job: Path) -> AbstractContextManager[None]:
+        """Nobody else writes to a job meanwhile. Raises `ConfigurationError` if somebody does already."""
+
+    def is_running(self, job: Path) -> bool:
+        """A process works on the job at this moment."""
+
+    def plugins(self, kind: str) -> Sequence[LoadedPlugin]:
+        """Every plugin of a kind that works."""
 
 
 class Core(ResultFiles, Protocol):

@@ -11,9 +11,8 @@ from benchflow_core.contracts.common import CheckFn, no_checks
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
-    from benchflow_core.contracts.exporters import RolloutRecord
+    from benchflow_core.contracts.exporters import JobResults, RolloutRecord
     from benchflow_core.contracts.panels import Panel
-    from benchflow_core.contracts.results import JobResults
 
 __all__ = [
     "Event",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,8 @@ from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.panels import Panel
-    from benchflow_core.contracts.results import JobResults
 
-__all__ = ["ExporterSpec", "RolloutRecord"]
+__all__ = ["ExporterSpec", "JobResults", "RolloutRecord"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,28 @@ class RolloutRecord:
     config: Mapping[str, Any]
     events: Callable[[], Iterable[Mapping[str, Any]]]
     """Opens the event log anew each time: streams, never a list of everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResults:
+    """A folder of rollouts as it is on disk now."""
+
+    path: Path
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    """One per finished rollout that counts: fields of its `result.json`, and `outcome`, `rollout_dir` and `side`: its
+    arm, or agent and model where the job has none."""
+    unfinished: Sequence[str]
+    """Rollouts that were begun and left no result."""
+    summary: Mapping[str, Any]
+    """What `summary.json` would say of these rollouts now."""
+    finished: bool
+    running: bool
+    """A process works on it at this moment."""
+    planned: Sequence[Mapping[str, Any]] = ()
+    """Every rollout it set out to run, in its order: `rollout`, `task`, `trial`, `arm`; empty where it has no plan."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What it was asked to do, as its `job.json` holds it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from benchflow_core.contracts.common import LoadedPlugin
-from benchflow_core.contracts.exporters import RolloutRecord
+from benchflow_core.contracts.exporters import JobResults, RolloutRecord
 from benchflow_core.contracts.panels import Panel
 from benchflow_core.quick import dataclass
 
-__all__ = ["EvaluationResult", "JobResults", "OwnedPanel", "ResultFiles", "ResultsReader", "TaskScores"]
+__all__ = ["EvaluationResult", "OwnedPanel", "ResultsReader", "TaskScores"]
 
 SUMMARY_VERSION = "1.0"
 
@@ -159,28 +159,6 @@ _COUNTS = [
 
 
 @dataclass(frozen=True, slots=True)
-class JobResults:
-    """A folder of rollouts as it is on disk now."""
-
-    path: Path
-    name: str
-    rows: Sequence[Mapping[str, Any]]
-    """One per finished rollout that counts: fields of its `result.json`, and `outcome`, `rollout_dir` and `side`: its
-    arm, or agent and model where the job has none."""
-    unfinished: Sequence[str]
-    """Rollouts that were begun and left no result."""
-    summary: Mapping[str, Any]
-    """What `summary.json` would say of these rollouts now."""
-    finished: bool
-    running: bool
-    """A process works on it at this moment."""
-    planned: Sequence[Mapping[str, Any]] = ()
-    """Every rollout it set out to run, in its order: `rollout`, `task`, `trial`, `arm`; empty where it has no plan."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """What it was asked to do, as its `job.json` holds it."""
-
-
-@dataclass(frozen=True, slots=True)
 class OwnedPanel:
     """A panel, and the plugin that made it."""
 
@@ -242,51 +220,3 @@ class ResultsReader(Protocol):
 
     def refresh(self, path: Path) -> list[EvaluationResult]:
         """Write the summaries of these jobs as their rollouts are now."""
-
-
-class ResultFiles(Protocol):
-    """What the core does for a `ResultsReader`: files in their published shape, and how rollouts are counted."""
-
-    def read_result(self, folder: Path) -> dict[str, Any] | None:
-        """The `result.json` of a rollout; one that cannot be read is unscored and says so. `None`: it is not ours."""
-
-    def read_object(self, path: Path) -> dict[str, Any]:
-        """A file of JSON that is a mapping, or an empty one where it cannot be read."""
-
-    def read_lines(self, path: Path) -> Iterable[dict[str, Any]]:
-        """Lines of JSON one by one; a last one cut short by a kill is left out."""
-
-    def write(self, path: Path, data: bytes) -> None:
-        """Replace a file in one step. Raises `ConfigurationError` where that is forbidden."""
-
-    def write_json(self, path: Path, value: Any) -> None:
-        """Replace a file of JSON in one step."""
-
-    def hide(self, data: bytes) -> bytes:
-        """As `ResultsReader.hide`."""
-
-    def cache_dir(self) -> Path:
-        """Where what can be made again is kept."""
-
-    def summarize(
-        self,
-        name: str,
-        results: Iterable[Mapping[str, Any]],
-        planned: int | None = None,
-        seconds: float = 0.0,
-        folder: Path | None = None,
-        arms: Mapping[str, int] | None = None,
-    ) -> EvaluationResult:
-        """Count results, each a `result.json` or a row with its keys. `planned`, also by arm: what was to be run."""
-
-    def default_settings(self) -> Mapping[str, Any]:
-        """What `config.json` holds where nothing was asked for."""
-
-    def lock_of(self, job: Path) -> AbstractContextManager[None]:
-        """Nobody else writes to a job meanwhile. Raises `ConfigurationError` if somebody does already."""
-
-    def is_running(self, job: Path) -> bool:
-        """A process works on the job at this moment."""
-
-    def plugins(self, kind: str) -> Sequence[LoadedPlugin]:
-        """Every plugin of a kind that works."""

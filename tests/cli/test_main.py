@@ -76,6 +76,10 @@ def test_groups_of_bench_have_commands_of_plugins(fake_bench):
     )
     assert (missing.code, missing.err) == (1, f"{wanted}\n")
     assert "certify" not in fake_bench("tasks", "--help").out
+    for command in (["eval", "show"], ["metrics"]):
+        missing = fake_bench(*command)
+        said = f"error: bench {' '.join(command)} comes with benchflow-command-results. Run: pip install "
+        assert missing.code == 1 and missing.err.startswith(said)
     odd = fake_bench("plugins", "odd", fakes=["command"])
     message = "Command 'plugins.odd' of fake-command 1.0 cannot be used: it is an int, not a click command."
     assert (odd.code, odd.err) == (1, f"error: {message}\n")

@@ -113,6 +113,17 @@ def test_rows_for_notebooks(jobs, tmp_path, cache, monkeypatch):
     assert row["reward"] == 1.0 and row["total_tokens"] is None and row["seconds_total"] > 0
 
 
+def test_a_job_runs_and_counts_without_the_commands_that_read_results(bench, examples, name, tmp_path):
+    task = ["-t", examples / "hello-file", "-a", name("oracle"), "-e", name("local"), "--job-name", "alone"]
+    done = bench("-p", "no:benchflow-command-results", "eval", "create", *task)
+    assert done.code == 0 and "✓ Score: 1/1 (100.0%), 95 % interval" in done.out, done.err
+    summary = json.loads((tmp_path / "jobs/alone/summary.json").read_text())
+    assert summary["score_interval"] and "pass_at_k" not in summary
+    assert "pass_at_k" in bench("eval", "show", "alone", "--json").json
+    blocked = bench("-p", "no:benchflow-command-results", "eval", "score", "alone")
+    assert blocked.code == 1 and "reading results comes with benchflow-command-results. Blocked: " in blocked.err
+
+
 EDITS = {
     "unknown": ("config", "agnet", "x", "has no 'agnet'"),
     "number": ("config", "trials", "two", "'trials' must be a whole number, not 'two'"),

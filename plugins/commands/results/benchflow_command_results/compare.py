@@ -15,7 +15,8 @@ from benchflow_command_results.controlled import Difference, differences
 from benchflow_command_results.index import Row
 from benchflow_command_results.jobs import find_folder, stored_jobs
 from benchflow_command_results.metrics import counted_rows
-from benchflow_core.contracts import EvaluationResult, ResultFiles
+from benchflow_core.contracts import EvaluationResult
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import Choice, arm_of
 from benchflow_core.errors import ConfigurationError
 

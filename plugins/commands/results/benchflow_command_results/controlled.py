@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchflow_command_results.index import Row
-from benchflow_core.contracts import ResultFiles
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import team_of
 
 __all__ = ["Difference", "differences"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchflow_core.contracts import ResultFiles
+from benchflow_core.contracts.core import ResultFiles
 
 __all__ = ["estimate"]
 

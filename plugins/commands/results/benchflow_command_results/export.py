@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from benchflow_command_results.jobs import finished_rollouts
-from benchflow_core.contracts import ExporterSpec, ResultFiles, RolloutRecord
+from benchflow_core.contracts import ExporterSpec, RolloutRecord
 from benchflow_core.contracts.common import LoadedPlugin
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.errors import ConfigurationError, PluginFailed
 
 __all__ = ["export_job", "export_rollouts", "stored_rollout"]

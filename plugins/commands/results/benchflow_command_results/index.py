@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts import ResultFiles
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import contested_scores
 from benchflow_core.errors import BenchflowError
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_command_results.index import JobFolder, Row, find_jobs, read_rows
-from benchflow_core.contracts import EvaluationResult, ResultFiles
+from benchflow_core.contracts import EvaluationResult
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import planned_arms, planned_items, team_of
 from benchflow_core.errors import ConfigurationError
 

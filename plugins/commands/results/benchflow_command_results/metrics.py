@@ -11,7 +11,8 @@ from typing import Any
 from benchflow_command_results.index import Row
 from benchflow_command_results.jobs import seconds_of, stored_jobs
 from benchflow_command_results.statistics import bootstrap_interval
-from benchflow_core.contracts import EvaluationResult, ResultFiles
+from benchflow_core.contracts import EvaluationResult
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import Choice, counted
 
 __all__ = ["BenchmarkMetrics", "collect_metrics", "counted_rows"]

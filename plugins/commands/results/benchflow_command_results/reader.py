@@ -11,8 +11,9 @@ from typing import Any
 from benchflow_command_results.index import find_jobs
 from benchflow_command_results.jobs import StoredJob, find_folder, finished_rollouts, job_result, stored_jobs
 from benchflow_command_results.statistics import trial_statistics
-from benchflow_core.contracts import EvaluationResult, JobResults, OwnedPanel, ResultFiles, RolloutRecord
+from benchflow_core.contracts import EvaluationResult, JobResults, OwnedPanel, RolloutRecord
 from benchflow_core.contracts.common import LoadedPlugin
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import arm_of, outcome_of, planned_items
 from benchflow_core.contracts.panels import Panel, PanelText
 from benchflow_core.errors import ConfigurationError

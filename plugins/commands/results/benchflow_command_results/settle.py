@@ -11,7 +11,8 @@ import click
 
 from benchflow_command_results.jobs import find_folder, result_of
 from benchflow_command_results.show import jobs_dir_option
-from benchflow_core.contracts import CommandContext, ResultFiles
+from benchflow_core.contracts import CommandContext
+from benchflow_core.contracts.core import ResultFiles
 from benchflow_core.contracts.outcomes import contested_scores
 from benchflow_core.errors import ConfigurationError, UsageError
 
