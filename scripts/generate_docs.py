@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from benchflow_feature_isolation.powers import load_table
 
 from benchflow_core.cli.main import cli
 from benchflow_core.cli.schema import published
 from benchflow_core.cli.ui import Ui
 from benchflow_core.evaluation.model import ALIASES
 from benchflow_core.results.files import to_json_text
-from benchflow_core.verify.fresh.powers import load_table
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -158,8 +158,8 @@ rollout_options = options(
     ),
     click.option(
         "--isolation",
-        type=click.Choice(["fresh", "shared", "separate"]),
-        help="Verifier isolation; without it the strongest possible.",
+        metavar="POLICY",
+        help="Verifier isolation: fresh, shared or separate; without it the strongest possible.",
     ),
     click.option(
         "--contested",

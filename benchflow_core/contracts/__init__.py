@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.exporters import *
     from benchflow_core.contracts.features import *
     from benchflow_core.contracts.gateways import *
+    from benchflow_core.contracts.isolation import *
     from benchflow_core.contracts.logs import *
     from benchflow_core.contracts.panels import *
     from benchflow_core.contracts.results import *
@@ -45,6 +46,7 @@ _HOME = {
     "exporters": "ExporterSpec JobResults RolloutRecord",
     "features": "FeatureBox FeatureJob FeaturePlan FeatureRun FeatureSpec FinishedRollout PlanView RunView",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
+    "isolation": "IsolationPolicy IsolationRequest ReferenceRun RunVerifier Verdict VerifierBox noted",
     "logs": "CappedLog",
     "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",
     "results": "EvaluationResult OwnedPanel ResultsReader TaskScores",

@@ -144,8 +144,8 @@ class VerifierSettings:
     user: str | None = None
     network: NetworkPolicy | None = None
     service: str = "main"
-    isolation: Literal["fresh", "shared", "separate"] | None = None
-    """What the task demands. `None`: the strongest that sandbox and task allow."""
+    isolation: str | None = None
+    """The policy that the task demands. `None`: the strongest that sandbox and task allow."""
     environment: TaskEnvironment | None = None
     """The verifier's own image, for `separate`."""
     collect: tuple[CollectHook, ...] = ()

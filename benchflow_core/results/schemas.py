@@ -90,7 +90,7 @@ class Result(Shape):
     verifier_error: str | None
     verifier_error_category: str | None
     verifier_error_info: ErrorInfo | None
-    verifier_isolation: Literal["fresh", "shared", "separate"] | None
+    verifier_isolation: str | None
     verdict: dict[str, Any] | None = Field(None, description="which of `verdicts/` counts; absent: there is only one")
     verification: dict[str, Any] | None = Field(None, description="readings, contested, culprits, certificate")
     settlement: dict[str, Any] | None = Field(None, description="a person's judgement on a contested score")

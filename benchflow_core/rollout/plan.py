@@ -12,7 +12,7 @@ from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.core import LoadedPlugin
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
-from benchflow_core.contracts.tasks import Task, VerifierSettings
+from benchflow_core.contracts.tasks import Task
 from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
@@ -53,7 +53,7 @@ from benchflow_core.task import (
     task_digest,
     wanted_capabilities,
 )
-from benchflow_core.verify import policies
+from benchflow_core.verify import choose
 
 if TYPE_CHECKING:
     from benchflow_core.gateway import Chosen, GatewayUse
@@ -226,7 +226,7 @@ def make_plan(
     steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
     refuse_options(roles, agents, config.agent_options, config.agent_env, env)
     roles, defaults = with_models(roles, agents, own_login=features.auth)
-    isolation = _isolation(config, task, task.verifier, capabilities) if config.verify else None
+    isolation = choose(task, task.verifier, capabilities, config.isolation, plugins)[0] if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}
     notices = [
         *([config.dataset["warning"]] if config.dataset and "warning" in config.dataset else []),
@@ -367,7 +367,7 @@ def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str
         capabilities=capabilities,
         routes={},
         verifiers={s.method: find_verifier(s.method, plugins) for s in settings},
-        isolation=_isolation(config, task, task.verifier, capabilities),
+        isolation=choose(task, task.verifier, capabilities, config.isolation, plugins)[0],
     )
 
 
@@ -407,15 +407,3 @@ def _routes(
             also = [name for option in spec.auth if not option.native for name in option.env]
             found[role.name] = Models(plugins, env, Path).plan(role.model, spec.wires, also=also, use=use)
     return found
-
-
-def _isolation(config: RolloutConfig, task: Task, settings: VerifierSettings, capabilities: frozenset[str]) -> str:
-    allowed = policies(task, settings, capabilities)
-    if config.isolation is None:
-        return allowed[0]
-    if config.isolation not in allowed:
-        raise CapabilityMissing(
-            f"verifier isolation '{config.isolation}' cannot be had for task '{task.name}' here.",
-            remedy=f"Possible: {', '.join(allowed)}.",
-        )
-    return config.isolation

@@ -9,10 +9,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from benchflow_core.contracts.isolation import ReferenceRun
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.errors import BenchflowError
 from benchflow_core.results.files import read_json, write_json
-from benchflow_core.verify.request import ReferenceRun
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
@@ -92,7 +92,7 @@ async def _run(rollout: Rollout) -> ReferenceRun:
         services=config.services,
         state=config.state,
         agent=agents[0].name,
-        isolation="fresh",
+        isolation=rollout.plan.isolation,
         jobs_dir=rollout.host.work_dir / "references",
         job_name=rollout.job,
         rollout_name=rollout.name,

@@ -15,6 +15,7 @@ from benchflow_core.errors import ErrorKind, InfrastructureError
 from benchflow_core.results.certified import is_certified
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.credit import disk_full
+from benchflow_core.rollout.hostwatch import host_cpus, host_memory_mb
 from benchflow_core.rollout.reference import reference_of
 from benchflow_core.rollout.state import held
 from benchflow_core.verify import Verdict, VerifyRequest, policies, soft_verify, verify
@@ -38,6 +39,7 @@ def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
         step=rollout.step,
         settings=settings,
         verifier=rollout.plan.verifiers[settings.method],
+        plugins=rollout.host.plugins,
         provider=rollout.provider,
         image=rollout.image,
         sandbox=rollout.sandbox,
@@ -52,7 +54,18 @@ def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
         trajectory=rollout.events_before or rollout.record.dir.events,
         reference=partial(reference_of, rollout) if rollout.config.certificates else None,
         reference_run=rollout.is_reference,
+        spare=_has_room(rollout),
     )
+
+
+def _has_room(rollout: Rollout) -> bool:
+    """Tell whether every rollout of the job could have a second box beside its verifier's."""
+    spec, resources = rollout.plan.sandbox.spec, rollout.plan.task.environment.resources
+    boxes = 2 * rollout.host.concurrency
+    if spec.max_concurrency is not None and boxes > spec.max_concurrency:
+        return False
+    cpus, memory = resources.cpus or 1, resources.memory_mb or 1024
+    return not spec.on_host or (boxes * cpus <= host_cpus() and boxes * memory <= host_memory_mb())
 
 
 async def run_verify(rollout: Rollout) -> Rewards | None:
@@ -154,7 +167,7 @@ async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
     async with rollout.features.verification(rollout.box_view, target):
         world = await rollout.worlds.hand_over(target / "world")
         request = replace(verify_request(rollout, target / "verifier"), world=world)
-        if policies(request.task, request.settings, request.capabilities)[0] == "shared":
+        if policies(request.task, request.settings, request.capabilities, request.plugins)[0] == "shared":
             rollout.notice(_WITHIN_REACH)
         verdict = await soft_verify(request)
     rollout.record.event("soft_verify_finished", {"rewards": verdict.rewards, "error": verdict.error})

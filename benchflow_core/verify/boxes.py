@@ -1,140 +1,140 @@
-"""The box a verifier runs in, one kind per isolation policy. Each gives one box after another on the same state."""
+"""The policies of the core: the agent's own box, a box of another image, or none. Each runs the verifier once."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import field
-from typing import Protocol
+import posixpath
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
-from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, StartRequest
-from benchflow_core.contracts.tasks import VerifierSettings
-from benchflow_core.errors import PluginFailed
-from benchflow_core.quick import dataclass
-from benchflow_core.verify.findings import Finding
-from benchflow_core.verify.ready import DEFAULT_PATH, make_ready
-from benchflow_core.verify.request import VerifyRequest
+from benchflow_core.contracts.common import private_folder
+from benchflow_core.contracts.isolation import IsolationRequest, RunVerifier, Verdict, VerifierBox, noted
+from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, Sandbox
+from benchflow_core.contracts.tasks import Artifact
+from benchflow_core.errors import TransferRefused, VerifierError
 
-__all__ = ["DEFAULT_PATH", "Boxes", "NoBox", "Ready", "SharedBox", "end_box", "pinned_env", "verifier_home"]
+__all__ = ["make_folders", "verify_separate", "verify_shared", "verify_without_box"]
 
-_ROOT = (None, "root", "0", "0:0", "root:root")
+_ENV: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "SHLVL": "1"}
+_SECONDS: Final = 120.0
+_MAKE: Final = """
+work=$1; gone=$2; shift 2
+[ -z "$gone" ] || rm -rf "$gone" || exit 4
+umask 0
+for folder do
+  if [ -e "$folder" ] || [ -h "$folder" ]; then rm -rf "$folder" || exit 3; fi
+  mkdir -p "$folder" || exit 3
+done
+umask 022
+[ -d "$work" ] || { rm -f "$work"; mkdir -p "$work"; }
+exit 0
+"""
+_ALWAYS: Final = Artifact("/logs/artifacts")
 
 
-@dataclass(slots=True)
-class Ready:
-    """A box that a verifier may enter."""
+async def make_folders(
+    box: Sandbox, folders: Sequence[str], workdir: str, gone: str = "", service: str = "main"
+) -> None:
+    """Make new empty folders for the output, and the working directory if it is gone; remove one path."""
+    argv = ("/bin/sh", "-c", _MAKE, "sh", workdir, gone, *folders)
+    done = await box.exec(argv, env=_ENV, user="root", cwd="/", timeout=_SECONDS, service=service)
+    tail = " ".join(done.stderr.decode("utf-8", "replace").split())[-300:]
+    if done.exit_code in (3, 4) or done.timed_out:
+        raise VerifierError(f"the verifier's box could not be made ready: {tail or 'it took too long'}")
+    if done.exit_code:
+        raise VerifierError(
+            f"/bin/sh does not work in the verifier's box (exit code {done.exit_code}): {tail}",
+            remedy="The verifier needs an image with a shell; or verify in an image of its own.",
+        )
 
-    box: Sandbox
-    env: Mapping[str, str]
-    workdir: str
-    kill: bool = True
-    """Kill everything in it before the reward is read."""
-    findings: list[Finding] = field(default_factory=list)
 
-
-async def end_box(request: VerifyRequest, box: Sandbox) -> None:
-    """A plugin that cannot end the verifier's box keeps the verdict from nobody."""
+async def verify_shared(request: IsolationRequest, run: RunVerifier) -> Verdict:
+    """Verify in the agent's own box, as it is: for tasks whose tests need its processes and files together."""
+    settings, soft = request.settings, request.soft
     try:
-        await box.stop()
-    except PluginFailed as error:
-        request.emit("notice", {"text": error.message})
-
-
-class Boxes(Protocol):
-    """An isolation policy at work."""
-
-    repeatable: bool
-    """Can a failed verification be repeated on the same state?"""
-    findings: list[Finding]
-
-    async def open(self) -> None:
-        """Capture the state."""
-
-    def box(self) -> contextlib.AbstractAsyncContextManager[Ready]: ...
-
-    async def close(self) -> None: ...
-
-
-def verifier_home(request: VerifyRequest) -> str:
-    """Where the verifier's user lives. Not asked of the box, whose answer would be the agent's."""
-    declared = request.start.env.get("HOME") or request.image.env.get("HOME")
-    if declared:
-        return declared.rstrip("/") or "/"
-    return "/root" if request.user in _ROOT else f"/home/{(request.user or '').partition(':')[0]}"
-
-
-def pinned_env(request: VerifyRequest, image: ImageRef, start: StartRequest) -> dict[str, str]:
-    """Every variable that the verifier gets from us; none of them comes out of a box.
-
-    With SHLVL set, a shell whose input is a socket does not take itself for a remote login and read start-up files.
-    """
-    env = {"SHLVL": "1", **image.env, **start.env}
-    if request.user in _ROOT:
-        env.setdefault("HOME", "/root")
-    return {**env, **request.env}
-
-
-class SharedBox:
-    """The agent's own box, as it is: for tasks whose tests need its processes and files together."""
-
-    repeatable = False
-
-    def __init__(self, request: VerifyRequest) -> None:
-        self.request = request
-        self.findings: list[Finding] = []
-
-    async def open(self) -> None:
-        return
-
-    @contextlib.asynccontextmanager
-    async def box(self) -> AsyncIterator[Ready]:
-        request, settings = self.request, self.request.settings
-        box, own = request.sandbox, settings.network
-        await make_ready(box, (settings.logs_target,), request.workdir, _tests(settings), settings.service)
-        changed = own is not None and own != request.start.network
-        if own is not None and changed:
-            await box.set_network(own)
-        try:
-            env = pinned_env(request, request.image, request.start)
-            yield Ready(box, env, request.workdir, kill=self._is_last() and not request.soft)
-        finally:
-            if changed:
-                await box.set_network(request.start.network)
-
-    async def close(self) -> None:
-        """The tests do not stay where an agent could read them in a later turn or step, nor what they said of it."""
-        settings, soft = self.request.settings, self.request.soft
+        return await run(partial(_agents_box, request), request.output_dir, 1)
+    finally:  # the tests do not stay where an agent could read them later, nor what they said of it
         if settings.tests or soft:
-            said = (settings.logs_target,) if soft else ()
-            await make_ready(self.request.sandbox, said, "/", _tests(settings), settings.service)
-
-    def _is_last(self) -> bool:
-        """A later step of the task may need what runs now."""
-        step, steps = self.request.step, self.request.task.steps
-        return step is None or step is steps[-1]
+            folders = (settings.logs_target,) if soft else ()
+            tests = settings.tests_target if settings.tests else ""
+            with contextlib.suppress(VerifierError):  # a box without a shell cannot be tidied either
+                await make_folders(request.sandbox, folders, "/", tests, settings.service)
 
 
-def _tests(settings: VerifierSettings) -> str:
-    """Where the host's tests go; nothing where the image brings them."""
-    return settings.tests_target if settings.tests else ""
+@contextlib.asynccontextmanager
+async def _agents_box(request: IsolationRequest) -> AsyncIterator[VerifierBox]:
+    box, own, before = request.sandbox, request.settings.network, request.start.network
+    is_last = request.step is None or request.step is request.task.steps[-1]  # a later one may need what runs now
+    if own is not None and own != before:
+        await box.set_network(own)
+    try:
+        yield VerifierBox(box, request.image, request.start, request.workdir, kill=is_last and not request.soft)
+    finally:
+        if own is not None and own != before:
+            await box.set_network(before)
 
 
-class NoBox:
-    """For a verifier that only looks at what was brought out already."""
-
-    repeatable = True
-
-    def __init__(self, request: VerifyRequest) -> None:
-        self.request = request
-        self.findings: list[Finding] = []
-
-    async def open(self) -> None:
-        return
+async def verify_without_box(request: IsolationRequest, run: RunVerifier) -> Verdict:
+    """Verify by looking at what was brought out already."""
 
     @contextlib.asynccontextmanager
-    async def box(self) -> AsyncIterator[Ready]:
-        request = self.request
-        yield Ready(request.sandbox, pinned_env(request, request.image, request.start), request.workdir, kill=False)
+    async def no_box() -> AsyncIterator[VerifierBox]:
+        yield VerifierBox(request.sandbox, request.image, request.start, request.workdir, kill=False)
 
-    async def close(self) -> None:
-        return
+    return await run(no_box, request.output_dir, 1 if request.soft else 2)
+
+
+async def verify_separate(request: IsolationRequest, run: RunVerifier) -> Verdict:
+    """Verify in a box of the verifier's own image, into which only declared artifacts are carried."""
+    own, image = request.settings.environment, request.image
+    if own is not None:
+        image = await request.provider.prepare(_image_request(request))
+    with private_folder() as folder:
+        artifacts = (_ALWAYS, *request.task.artifacts, *(request.step.artifacts if request.step else ()))
+        carried, findings = list[tuple[Path, str]](), list[dict[str, Any]]()
+        for number, artifact in enumerate(dict.fromkeys(artifacts)):
+            source = posixpath.join(request.workdir, artifact.source)
+            try:
+                await request.sandbox.download(source, folder / str(number), service=artifact.service)
+            except FileNotFoundError:
+                continue
+            except TransferRefused as error:
+                findings.append(noted("artifact-refused", source, error.message))
+                continue
+            carried.append((folder / str(number), source))
+        opened = partial(_own_box, request, image, carried)
+        verdict = await run(opened, request.output_dir, 1 if request.soft else 2)
+    return replace(verdict, findings=(*findings, *verdict.findings))
+
+
+@contextlib.asynccontextmanager
+async def _own_box(
+    request: IsolationRequest, image: ImageRef, carried: Sequence[tuple[Path, str]]
+) -> AsyncIterator[VerifierBox]:
+    own, network = request.settings.environment, request.settings.network
+    start = replace(request.start, workdir=request.workdir, network=network or request.start.network)
+    if own is not None:
+        env = {name: value for name, value in own.env.items() if "${" not in value}
+        network = network or own.network
+        start = replace(start, env=env, workdir=own.workdir, resources=own.resources, network=network)
+    async with request.box(image, start) as box:
+        for source, target in carried:
+            await box.upload(source, target)
+        yield VerifierBox(box, image, start, start.workdir or image.workdir)
+
+
+def _image_request(request: IsolationRequest) -> ImageRequest:
+    """The verifier's own image; it may be substituted where the agent's was."""
+    own = request.settings.environment
+    assert own is not None
+    return ImageRequest(
+        context=own.context,
+        dockerfile=own.dockerfile,
+        image=own.image,
+        compose=own.compose,
+        timeout=own.build_timeout,
+        allow_substitute=own.allow_substitute or request.image.fidelity == "substituted",
+    )

@@ -7,13 +7,14 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
+from benchflow_core.contracts.isolation import OpenBox, Verdict, VerifierBox, noted
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
 from benchflow_core.errors import (
@@ -25,35 +26,30 @@ from benchflow_core.errors import (
     VerifierError,
     VerifierTimeout,
 )
-from benchflow_core.verify.boxes import Boxes, NoBox, Ready, SharedBox
-from benchflow_core.verify.findings import Finding, as_json
-from benchflow_core.verify.fresh import verify_fresh
-from benchflow_core.verify.policy import choose
-from benchflow_core.verify.request import OpenBox, Reading, RunVerifier, Verdict, VerifyRequest
+from benchflow_core.verify.boxes import make_folders, verify_shared, verify_without_box
+from benchflow_core.verify.policy import choose, policy_named
+from benchflow_core.verify.request import VerifyRequest
 from benchflow_core.verify.reward import Output, read_rewards
-from benchflow_core.verify.separate import SeparateBox
-from benchflow_core.verify.sound import sound
+from benchflow_core.verify.validate import validate_result
+from benchflow_core.world.forward import forwarded
 from benchflow_core.world.handover import INSIDE, VARIABLE
 
 __all__ = ["soft_verify", "verify"]
 
-Policy = Callable[[VerifyRequest, RunVerifier], Awaitable[Verdict]]
 _GRACE: Final = 120.0
 """Seconds beyond the verifier's own limit for what we do around it."""
 _SOFT_OUTPUT: Final = 16_384
-
-
-async def verify(request: VerifyRequest) -> Verdict:
-    """The verdict. Infrastructure failures are raised; a verifier's own failure is in the verdict."""
-    return await _verify(request)
+_SHOWN: Final = 20
+_LOST: Final = "the sandbox cannot show a port of one box in another"
+_UNPROVEN: Final = "the agent's processes may still run in this box, and could have taken the world's ports"
 
 
 async def soft_verify(request: VerifyRequest) -> SoftVerdict:
-    """Verification between turns: in a box of its own where possible, so that hidden tests never reach the agent's.
+    """Verify between turns: in a box of its own where possible, so that hidden tests never reach the agent's.
 
     A weaker policy that was asked for is for the score.
     """
-    verdict = await _verify(replace(request, soft=True, policy=None))
+    verdict = await verify(replace(request, soft=True, policy=None))
     log = request.output_dir / "test-stdout.txt"
     output = log.read_bytes()[-_SOFT_OUTPUT:].decode("utf-8", "replace") if log.is_file() else ""
     return SoftVerdict(
@@ -64,74 +60,47 @@ async def soft_verify(request: VerifyRequest) -> SoftVerdict:
     )
 
 
-async def _verify(request: VerifyRequest) -> Verdict:
+async def verify(request: VerifyRequest) -> Verdict:
+    """Return the verdict. Infrastructure failures are raised; a verifier's own failure is in the verdict."""
     began = time.monotonic()
-    policy, notices = choose(request.task, request.settings, request.capabilities, request.policy)
+    policy, notices = choose(request.task, request.settings, request.capabilities, request.policy, request.plugins)
     request.emit("verifier_isolation", {"policy": policy})
-    by = _POLICIES[policy] if request.spec.needs_box else _in_boxes(NoBox)
+    request = replace(request, service_ports=request.world.ports if request.world else ())
+    run = partial(_run, request)
+    by = policy_named(policy, request.plugins) if request.spec.needs_box else verify_without_box
     try:
-        verdict = await by(request, partial(_read, request))
+        verdict = await by(request, run)
     except TransferRefused as error:  # what an agent left is no fault of the infrastructure
         if request.soft or policy == "shared":
             return Verdict(None, policy, error=VerifierError(error.message, remedy=error.remedy))
         policy = "shared"
         request.emit("verifier_isolation", {"policy": policy, "because": error.message})
-        verdict = await _POLICIES[policy](request, partial(_read, request))
-        said = as_json([Finding("state-not-captured", "/", "noted", error.message)])
-        verdict = replace(verdict, findings=(*said, *verdict.findings))
+        verdict = await verify_shared(request, run)
+        said = noted("state-not-captured", "/", error.message)
+        verdict = replace(verdict, findings=(said, *verdict.findings))
+    if isinstance(verdict.error, InfrastructureError):
+        raise verdict.error
     return replace(
         verdict,
         isolation=policy,
-        findings=(*verdict.findings, *as_json(await _live_state(request, policy, verdict.rewards))),
+        findings=_grouped([*verdict.findings, *await _live_state(request, policy, verdict.rewards)]),
         verification={"policy": policy, **verdict.verification},
         notices=tuple(notices),
         seconds=time.monotonic() - began,
     )
 
 
-def _in_boxes(kind: Callable[[VerifyRequest], Boxes]) -> Policy:
-    """A policy of one reading."""
-
-    async def verify_once(request: VerifyRequest, run: RunVerifier) -> Verdict:
-        boxes = kind(request)
-        try:
-            await boxes.open()
-            found = await run(boxes.box, request.output_dir, 2 if boxes.repeatable and not request.soft else 1)
-        finally:
-            with contextlib.suppress(VerifierError):  # a box without a shell cannot be tidied either
-                await boxes.close()
-        if isinstance(found.error, InfrastructureError):
-            raise found.error
-        return Verdict(
-            found.rewards,
-            "",
-            tests=found.tests,
-            details=found.details,
-            findings=as_json([*boxes.findings, *found.findings]),
-            error=found.error,
-        )
-
-    return verify_once
-
-
-_POLICIES: Final[dict[str, Policy]] = {
-    "fresh": verify_fresh,
-    "shared": _in_boxes(SharedBox),
-    "separate": _in_boxes(SeparateBox),
-}
-
-
-async def _read(request: VerifyRequest, open_box: OpenBox, output_dir: Path, attempts: int) -> Reading:
+async def _run(request: VerifyRequest, open_box: OpenBox, output_dir: Path, attempts: int) -> Verdict:
     """Run the verifier until it gives a reward; a failed run is repeated on the same state, and its output is kept."""
     began, failures = time.monotonic(), list[dict[str, Any]]()
     output_dir.mkdir(parents=True, exist_ok=True)
     error: VerifierError | None = None
-    findings: list[Finding] = []
+    findings: list[dict[str, Any]] = []
     for number in range(1, attempts + 1):
         try:
-            async with open_box() as ready, _told(request, ready):
-                findings = ready.findings
-                result = await _run(replace(request, output_dir=output_dir), ready)
+            async with open_box() as box, _ready(request, box) as env:
+                findings = box.findings
+                result = await _result(replace(request, output_dir=output_dir), box, env)
         except VerifierError as failed:
             error = failed
             failures.append(error.to_json())
@@ -142,44 +111,66 @@ async def _read(request: VerifyRequest, open_box: OpenBox, output_dir: Path, att
         details = {**result.details, **({"failed_attempts": failures} if failures else {})}
         if result.exit_code is not None:
             details["exit_code"] = result.exit_code
-        return Reading(dict(result.rewards), result.tests, details, tuple(findings), seconds=time.monotonic() - began)
-    details = {"failed_attempts": failures}
-    return Reading(details=details, findings=tuple(findings), error=error, seconds=time.monotonic() - began)
+        seconds = time.monotonic() - began
+        return Verdict(
+            dict(result.rewards), tests=result.tests, details=details, findings=tuple(findings), seconds=seconds
+        )
+    details, seconds = {"failed_attempts": failures}, time.monotonic() - began
+    return Verdict(None, details=details, findings=tuple(findings), error=error, seconds=seconds)
 
 
 @contextlib.asynccontextmanager
-async def _told(request: VerifyRequest, ready: Ready) -> AsyncIterator[None]:
-    """The world's state and services in the verifier's box. In the agent's own box nothing of it stays."""
-    world, own = request.world, ready.box is not request.sandbox
-    if world is None or not request.spec.needs_box:
-        yield
+async def _ready(request: VerifyRequest, box: VerifierBox) -> AsyncIterator[dict[str, str]]:
+    """Make the box what every verifier finds: new folders, the agent's ports, the world. Yields the variables."""
+    env, settings, own = request.env_in(box), request.settings, box.sandbox is not request.sandbox
+    if not request.spec.needs_box:
+        yield env
         return
-    await world.lay(ready.box)
-    ready.env = {**ready.env, VARIABLE: INSIDE}
+    gone, service = ("", "main") if own or not settings.tests else (settings.tests_target, settings.service)
+    try:
+        await make_folders(box.sandbox, (settings.logs_target,), box.workdir, gone, service)
+    except SandboxLost:
+        raise
+    except InfrastructureError as error:
+        raise VerifierError(f"the verifier's box could not be made ready: {error.message}") from error
+    async with forwarded(request.sandbox, box.sandbox, box.ports, request.image.runtimes) as reached:
+        lost = [port for port in box.ports if port not in reached]
+        box.findings += [noted("port-not-forwarded", f"tcp/{port}", _LOST) for port in lost]
+        async with _world(request, box, own=own) as more:
+            yield {**env, **more}
+
+
+@contextlib.asynccontextmanager
+async def _world(request: VerifyRequest, box: VerifierBox, *, own: bool) -> AsyncIterator[Mapping[str, str]]:
+    """The world's state and services in the verifier's box. In the agent's own box nothing of it stays."""
+    world = request.world
+    if world is None:
+        yield {}
+        return
+    await world.lay(box.sandbox)
     try:
         if own:
-            async with world.shown(ready.box, request.image.runtimes):
-                yield
+            async with world.shown(box.sandbox, request.image.runtimes):
+                yield {VARIABLE: INSIDE}
         else:
-            why = "the agent's processes may still run in this box, and could have taken the world's ports"
-            ready.findings += [Finding("world-port-unproven", f"tcp/{port}", "noted", why) for port in world.ports]
-            yield
+            box.findings += [noted("world-port-unproven", f"tcp/{port}", _UNPROVEN) for port in world.ports]
+            yield {VARIABLE: INSIDE}
     finally:
         if not own:
             with contextlib.suppress(InfrastructureError):
-                await world.clear(ready.box)
+                await world.clear(box.sandbox)
 
 
-async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
+async def _result(request: VerifyRequest, box: VerifierBox, env: Mapping[str, str]) -> VerifyResult:
     settings = request.settings
 
     async def collect(exit_code: int) -> RewardFiles:
         wants = request.task.dialect.wants
         if not request.spec.needs_box:
             return RewardFiles({}, exit_code)
-        if ready.kill:
-            await ready.box.kill_all(service=settings.service)
-        output = Output(ready.box, settings.logs_target, settings.service)
+        if box.kill:
+            await box.sandbox.kill_all(service=settings.service)
+        output = Output(box.sandbox, settings.logs_target, settings.service)
         reasons = await output.bring(wants, request.output_dir)
         return read_rewards(request.output_dir, wants, exit_code, reasons)
 
@@ -192,9 +183,9 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
         task=request.task,
         step=request.step,
         settings=settings,
-        sandbox=ready.box,
-        workdir=ready.workdir,
-        env=ready.env,
+        sandbox=box.sandbox,
+        workdir=box.workdir,
+        env=env,
         user=request.user,
         output_dir=request.output_dir,
         emit=request.emit,
@@ -206,7 +197,7 @@ async def _run(request: VerifyRequest, ready: Ready) -> VerifyResult:
     request.output_dir.mkdir(parents=True, exist_ok=True)
     try:
         async with asyncio.timeout(settings.timeout + _GRACE):
-            return sound(request.verifier.who, await request.spec.verify(context))
+            return validate_result(request.verifier.who, await request.spec.verify(context))
     except TimeoutError:
         raise VerifierTimeout(f"the verifier did not come to an end within {settings.timeout:g} s") from None
     except PluginFailed as error:
@@ -228,7 +219,7 @@ def _keep_output(folder: Path, number: int) -> None:
         shutil.move(aside, folder / f"attempt-{number}")
 
 
-async def _live_state(request: VerifyRequest, policy: str, rewards: Rewards | None) -> list[Finding]:
+async def _live_state(request: VerifyRequest, policy: str, rewards: Rewards | None) -> list[dict[str, Any]]:
     """A verdict short of full marks may be owed to what ran in the agent's box and was not carried over."""
     if policy == "shared" or (rewards and min(rewards.values()) >= 1):
         return []
@@ -236,7 +227,18 @@ async def _live_state(request: VerifyRequest, policy: str, rewards: Rewards | No
         running = await request.sandbox.processes()
     except SandboxLost:
         return []
-    if not running:
-        return []
     why = f"{len(running)} processes ran in the agent's box; only their TCP ports can be reached from the verifier's"
-    return [Finding("live-state-not-carried", "/proc", "noted", why)]
+    return [noted("live-state-not-carried", "/proc", why)] if running else []
+
+
+def _grouped(findings: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return equal findings once, and of many alike the first few with the number of the rest."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for code, path, why in dict.fromkeys((f["code"], f["path"], f["why"]) for f in findings):
+        groups.setdefault((code, why), []).append(path)
+    rows: list[dict[str, Any]] = []
+    for (code, why), paths in groups.items():
+        rows += [noted(code, path, why) for path in paths[:_SHOWN]]
+        if rest := len(paths[_SHOWN:]):
+            rows.append({**noted(code, f"and {rest} more", why), "count": rest})
+    return tuple(rows)

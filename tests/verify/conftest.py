@@ -23,18 +23,19 @@ from benchflow_core.contracts import (
     ImageRef,
     ImageRequest,
     NetworkPolicy,
+    ReferenceRun,
     Sandbox,
     SandboxContext,
     SandboxProvider,
     SandboxSpec,
     StartRequest,
     Task,
+    private_folder,
 )
+from benchflow_core.errors import InfrastructureError
 from benchflow_core.plugins import registry
 from benchflow_core.task import load_task
 from benchflow_core.verify import Verdict, VerifyRequest, verify
-from benchflow_core.verify.contents import read_text
-from benchflow_core.verify.request import ReferenceRun
 
 SANDBOX = os.environ.get("BENCHFLOW_TEST_SANDBOX", "local")
 BASE = os.environ.get("BENCHFLOW_TEST_BASE")
@@ -203,10 +204,18 @@ class Arena:
         """The log folder itself may be a link: a naive runner follows it."""
         for folder in ("/logs/verifier", "/app/mine", "/app/mine/verifier"):
             for name in ("reward.json", "reward.txt"):
-                if text := await read_text(box, f"{folder}/{name}"):
+                if text := await _text(box, f"{folder}/{name}"):
                     with suppress(ValueError):
                         return float(text.strip().removeprefix('{"reward":').removesuffix("}"))
         return None
+
+
+async def _text(box: Sandbox, path: str) -> str:
+    with private_folder() as folder:
+        with suppress(FileNotFoundError, NotADirectoryError, InfrastructureError):
+            await box.download(path, folder / "file")
+        file = folder / "file"
+        return file.read_text(errors="replace") if file.is_file() and not file.is_symlink() else ""
 
 
 def _files(test: str | Mapping[str, str]) -> dict[str, str]:

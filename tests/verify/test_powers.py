@@ -6,15 +6,14 @@ import time
 from collections.abc import Sequence
 
 import pytest
+from benchflow_feature_isolation.certificate import split_covered
+from benchflow_feature_isolation.clean import Undo, judge
+from benchflow_feature_isolation.contested import find_culprits
+from benchflow_feature_isolation.origin import Places
+from benchflow_feature_isolation.powers import BadGlob, compile_glob, load_table
+from benchflow_feature_isolation.shadowing import ImageNames
 
-from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.fresh.certificate import split_covered
-from benchflow_core.verify.fresh.clean import Undo, judge
-from benchflow_core.verify.fresh.contested import find_culprits
-from benchflow_core.verify.fresh.origin import Places
-from benchflow_core.verify.fresh.powers import BadGlob, compile_glob, load_table
-from benchflow_core.verify.fresh.shadowing import ImageNames
-from benchflow_core.verify.request import ReferenceRun
+from benchflow_core.contracts import Change, ReferenceRun
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 PLACES = Places("/app", "/root", PATH, "/tests", "/logs/verifier", frozenset({"expected.txt"}))

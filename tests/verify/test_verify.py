@@ -67,7 +67,7 @@ async def test_services_beside_main_are_captured_or_rule_out_a_snapshot(arena: A
 
 async def test_stepping_down_is_said_aloud(arena: Any) -> None:
     verdict = await arena.play("true", ONE, capabilities=frozenset({"ports"}))
-    assert verdict.isolation == "shared" and "snapshot and changes" in verdict.notices[0]
+    assert verdict.isolation == "shared" and "changes and snapshot" in verdict.notices[0]
     verdict = await arena.play("true", ONE, "shared")
     assert verdict.isolation == "shared" and "it was asked for" in verdict.notices[0]
     assert (await arena.play("true", ONE)).notices == ()

@@ -20,8 +20,8 @@ __all__ = ["score"]
 @click.argument("job", metavar="JOB|ROLLOUT")
 @click.option(
     "--isolation",
-    type=click.Choice(["fresh", "shared", "separate"]),
-    help="Verifier isolation; without it as the job asked.",
+    metavar="POLICY",
+    help="Verifier isolation: fresh, shared or separate; without it as the job asked.",
 )
 @click.option(
     "--contested",

@@ -5,33 +5,32 @@ As left is the score that any other runner would give. A clean reading never rai
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import math
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.common import private_folder
-from benchflow_core.contracts.tasks import Rewards
+from benchflow_core.contracts import IsolationRequest, Rewards, RunVerifier, Verdict, private_folder
 from benchflow_core.errors import InfrastructureError
-from benchflow_core.verify.capture import Captured, capture
-from benchflow_core.verify.findings import as_json
-from benchflow_core.verify.fresh.box import ReadingBox, port_name
-from benchflow_core.verify.fresh.certificate import split_covered
-from benchflow_core.verify.fresh.clean import Judgement, Undo, judge
-from benchflow_core.verify.fresh.contested import find_culprits
-from benchflow_core.verify.fresh.origin import Places, places_of, task_files
-from benchflow_core.verify.fresh.shadowing import ImageNames, Shadows, image_names
-from benchflow_core.verify.request import Reading, RunVerifier, Verdict, VerifyRequest
+from benchflow_feature_isolation.box import ReadingBox, port_name
+from benchflow_feature_isolation.capture import Captured, capture
+from benchflow_feature_isolation.certificate import split_covered
+from benchflow_feature_isolation.clean import Judgement, Undo, judge
+from benchflow_feature_isolation.contested import find_culprits
+from benchflow_feature_isolation.origin import Places, places_of, task_files
+from benchflow_feature_isolation.shadowing import ImageNames, Shadows, image_names
 
 __all__ = ["verify_fresh"]
 
 _SHOWN: Final = 20
 
 
-async def verify_fresh(request: VerifyRequest, run: RunVerifier) -> Verdict:
+async def verify_fresh(request: IsolationRequest, run: RunVerifier) -> Verdict:
     """Verify a captured state by readings."""
     state = await capture(request)
     try:
@@ -43,7 +42,7 @@ async def verify_fresh(request: VerifyRequest, run: RunVerifier) -> Verdict:
 class _Readings:
     """The readings of one captured state."""
 
-    def __init__(self, request: VerifyRequest, run: RunVerifier, state: Captured) -> None:
+    def __init__(self, request: IsolationRequest, run: RunVerifier, state: Captured) -> None:
         self.request, self.run, self.state = request, run, state
         self.places: Places = places_of(request)
         self.names = ImageNames()
@@ -51,18 +50,39 @@ class _Readings:
         self.runs = 0
 
     async def verdict(self) -> Verdict:
-        request, changes = self.request, self.state.changes
-        self.own = await task_files(request, changes, self.places)
+        request, once = self.request, self.request.soft or self.request.reference_run
+        self.own = await task_files(request, self.state.changes, self.places)
         self.box = ReadingBox(request, self.state, self.places, self._judge().always)
-        left = await self._read("as_left", (), "", attempts=1 if request.soft else 2)
-        counted = left
-        if not request.soft and not request.reference_run and (_pays(left) or left.rewards is None):
-            judgement = await self._judge_by_image()
-            if judgement.declared:
-                self.notes["declared"] = list(judgement.declared[:_SHOWN])
-            if undos := [*judgement.undos, *await self._ports_of_the_tests(left)]:
-                counted = await self._compare(left, undos)
+        if once:
+            return self._as_verdict(await self._read("as_left", (), "", attempts=1 if request.soft else 2))
+        async with self._clean_beside() as beside:
+            left = counted = await self._read("as_left", (), "", attempts=2)
+            if _pays(left) or left.rewards is None:
+                judgement, clean = await beside if beside else (await self._judge_by_image(), None)
+                if judgement.declared:
+                    self.notes["declared"] = list(judgement.declared[:_SHOWN])
+                if undos := [*judgement.undos, *await self._ports_of_the_tests(left)]:
+                    clean = clean or await self._run(undos, "clean", attempts=2)
+                    counted = await self._compare(left, undos, self._note("clean", undos, clean))
         return self._as_verdict(counted)
+
+    @contextlib.asynccontextmanager
+    async def _clean_beside(self) -> AsyncIterator[asyncio.Task[tuple[Judgement, Verdict | None]] | None]:
+        """Make the clean reading at the same time where there is room for it; it ends when nobody needs it."""
+
+        async def judge_and_read() -> tuple[Judgement, Verdict | None]:
+            judgement = await self._judge_by_image()
+            return judgement, await self._run(judgement.undos, "clean", attempts=2) if judgement.undos else None
+
+        beside = asyncio.create_task(judge_and_read()) if self.request.spare and not self.state.ports else None
+        try:
+            yield beside
+        finally:
+            if beside:
+                beside.cancel()
+                await asyncio.gather(beside, return_exceptions=True)
+                if "clean" not in self.notes["readings"]:
+                    self._folder("clean")
 
     def _judge(self) -> Judgement:
         return judge(self.state.changes, self.places, self.names, self.own)
@@ -72,7 +92,7 @@ class _Readings:
             self.names = await image_names(self.request, self.places)
         return self._judge()
 
-    async def _ports_of_the_tests(self, left: Reading) -> list[Undo]:
+    async def _ports_of_the_tests(self, left: Verdict) -> list[Undo]:
         """Return the agent's ports that the tests serve themselves, where the reward depends on whose server answers.
 
         They are found by a reading without any port of the agent's, in which the tests listen there.
@@ -84,8 +104,7 @@ class _Readings:
         found = await self._read("without_ports", ports, "without-ports", listened=listened)
         return [] if _no_less(found, left) else [undo for undo in ports if undo.path in map(port_name, listened)]
 
-    async def _compare(self, left: Reading, undos: Sequence[Undo]) -> Reading:
-        clean = await self._read("clean", undos, "clean", attempts=2)
+    async def _compare(self, left: Verdict, undos: Sequence[Undo], clean: Verdict) -> Verdict:
         if left.rewards is None:
             if clean.rewards is None:
                 return left
@@ -107,7 +126,7 @@ class _Readings:
         self.notes |= {"scored": "clean", "scores": {"as-left": left.rewards, "clean": found}}
         return replace(clean, rewards=found)
 
-    async def _uncovered(self, left: Reading, undos: Sequence[Undo], clean: Reading) -> tuple[Sequence[Undo], Reading]:
+    async def _uncovered(self, left: Verdict, undos: Sequence[Undo], clean: Verdict) -> tuple[Sequence[Undo], Verdict]:
         """Return the changes that the reference solution does not make, as far as the reward depends on them."""
         reference = await self.request.reference() if self.request.reference else None
         self.notes["certificate"] = reference and reference.to_json()
@@ -120,15 +139,15 @@ class _Readings:
         found = await self._read("uncovered", rest, "uncovered")
         return ((), found) if _no_less(found, left) else (rest, found)
 
-    async def _name_culprits(self, left: Reading, undos: Sequence[Undo]) -> None:
+    async def _name_culprits(self, left: Verdict, undos: Sequence[Undo]) -> None:
         async def differs(some: Sequence[Undo]) -> bool:
-            return not _no_less(await self._read("", some, None), left)
+            return not _no_less(await self._run(some, None), left)
 
         culprits = await find_culprits(undos, differs)
         self.notes["culprits"] = [undo.to_json() for undo in culprits[:_SHOWN]]
         self.notes["culprits_total"] = len(culprits)
 
-    def _settle(self, left: Reading, by: str) -> Reading:
+    def _settle(self, left: Verdict, by: str) -> Verdict:
         self.notes["settled_by"] = by
         return left
 
@@ -136,25 +155,32 @@ class _Readings:
         self,
         name: str,
         undos: Sequence[Undo],
-        place: str | None,
+        place: str,
         attempts: int = 1,
         listened: set[int] | None = None,
-    ) -> Reading:
+    ) -> Verdict:
+        try:
+            found = await self._run(undos, place, attempts, listened)
+        except InfrastructureError as error:
+            if name != "as_left":
+                raise
+            found = Verdict(None, error=error)  # the agent's files may be to blame: the clean reading will tell
+        return self._note(name, undos, found)
+
+    async def _run(
+        self, undos: Sequence[Undo], place: str | None, attempts: int = 1, listened: set[int] | None = None
+    ) -> Verdict:
         """One reading; a failed one is repeated on the same state. Without a place its output is thrown away."""
+        self.runs += 1
         with private_folder() as scratch:
             output = scratch / "output" if place is None else self._folder(place)
-            try:
-                found = await self.run(lambda: self.box.open(undos, listened), output, attempts)
-            except InfrastructureError as error:
-                if name != "as_left":
-                    raise
-                found = Reading(error=error)  # the agent's files may be to blame: the clean reading will tell
-        self.runs += 1
-        if name:
-            rows = dict(Counter(undo.row for undo in undos))
-            said = {"rewards": found.rewards, "seconds": round(found.seconds, 3), "undone": rows}
-            self.notes["readings"][name] = {**said, "error": found.error.message if found.error else None}
-            self.request.emit("verifier_reading", {"reading": name, **self.notes["readings"][name]})
+            return await self.run(lambda: self.box.open(undos, listened), output, attempts)
+
+    def _note(self, name: str, undos: Sequence[Undo], found: Verdict) -> Verdict:
+        rows = dict(Counter(undo.row for undo in undos))
+        said = {"rewards": found.rewards, "seconds": round(found.seconds, 3), "undone": rows}
+        self.notes["readings"][name] = {**said, "error": found.error.message if found.error else None}
+        self.request.emit("verifier_reading", {"reading": name, **self.notes["readings"][name]})
         return found
 
     def _folder(self, place: str) -> Path:
@@ -165,16 +191,9 @@ class _Readings:
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
-    def _as_verdict(self, counted: Reading) -> Verdict:
-        if isinstance(counted.error, InfrastructureError):
-            raise counted.error
-        return Verdict(
-            counted.rewards,
-            "fresh",
-            tests=counted.tests,
-            details=counted.details,
-            findings=as_json([*self.state.findings, *counted.findings]),
-            error=counted.error,
+    def _as_verdict(self, counted: Verdict) -> Verdict:
+        return replace(
+            counted,
             verification={"scored": "as-left", **self.notes, "runs": self.runs},
             changes=self.state.changes if self.request.reference_run else (),
         )
@@ -185,11 +204,11 @@ def _port_undo(port: int) -> Undo:
     return Undo(port_name(port), "listening", "port", why, port_name(port))
 
 
-def _pays(reading: Reading) -> bool:
+def _pays(reading: Verdict) -> bool:
     return any(value > 0 for value in (reading.rewards or {}).values())
 
 
-def _no_less(clean: Reading, left: Reading) -> bool:
+def _no_less(clean: Verdict, left: Verdict) -> bool:
     """Tell whether a clean reading pays no less of anything. What it pays more does not count: as left has failed."""
     if clean.rewards is None or left.rewards is None:
         return False

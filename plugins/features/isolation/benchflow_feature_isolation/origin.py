@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.quick import dataclass
-from benchflow_core.verify.boxes import DEFAULT_PATH, verifier_home
-from benchflow_core.verify.contents import read_bytes
-from benchflow_core.verify.request import VerifyRequest
+from benchflow_core.contracts import Change, DownloadLimits, IsolationRequest, Sandbox, private_folder
+from benchflow_core.errors import InfrastructureError, SandboxLost
 
 __all__ = ["SYSTEM", "Places", "ancestors", "name_of", "parent_of", "places_of", "task_files", "under"]
 
@@ -71,17 +68,15 @@ class Places:
         return any(fnmatch.fnmatchcase(path, glob) or fnmatch.fnmatchcase(path, f"{glob}/*") for glob in globs)
 
 
-def places_of(request: VerifyRequest) -> Places:
+def places_of(request: IsolationRequest) -> Places:
     settings, task, step = request.settings, request.task, request.step
     workdir = request.workdir.rstrip("/") or "/"
-    env = {**request.image.env, **request.start.env, **request.env}
-    entries = env.get("PATH", DEFAULT_PATH).split(":")
     folders = [task.environment.context] if task.environment.upload_context else []
     folders += [s.workdir_files for s in task.steps[: task.steps.index(step) + 1]] if step in task.steps else []
     return Places(
         workdir=workdir,
-        home=verifier_home(request),
-        path=tuple(entry.rstrip("/") for entry in entries if entry.startswith("/")),
+        home=request.home,
+        path=request.path,
         tests=settings.tests_target.rstrip("/"),
         logs=settings.logs_target.rstrip("/"),
         test_names=frozenset(file.name for folder in settings.tests for file in _files(folder)),
@@ -99,13 +94,27 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file()]
 
 
-async def task_files(request: VerifyRequest, changes: Sequence[Change], places: Places) -> frozenset[str]:
+async def task_files(request: IsolationRequest, changes: Sequence[Change], places: Places) -> frozenset[str]:
     """Return the paths that hold what the task laid there, unchanged: they are not the agent's."""
     same = set()
     for change in changes:
         source = places.given.get(change.path)
         if source is None or change.size != source.stat().st_size or change.size > _GIVEN_BYTES:
             continue
-        if await read_bytes(request.sandbox, change.path) == source.read_bytes():
+        if await _read(request.sandbox, change.path) == source.read_bytes():
             same.add(change.path)
     return frozenset(same)
+
+
+async def _read(box: Sandbox, path: str) -> bytes | None:
+    """Return a regular file's content. What a box says is untrusted: limits apply, and nothing is followed."""
+    limits = DownloadLimits(max_bytes=_GIVEN_BYTES, max_entries=1, max_depth=1)
+    with private_folder() as folder:
+        target = folder / "file"
+        try:
+            await box.download(path, target, limits=limits)
+        except SandboxLost:
+            raise
+        except (FileNotFoundError, NotADirectoryError, InfrastructureError):
+            return None
+        return target.read_bytes() if target.is_file() and not target.is_symlink() else None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.verify.fresh.origin import Places, parent_of, under
+from benchflow_core.contracts import Change
+from benchflow_feature_isolation.origin import Places, parent_of, under
 
 __all__ = ["leads_astray", "links_of"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchflow_core.verify.fresh.clean import Undo, judge
-from benchflow_core.verify.fresh.origin import Places
-from benchflow_core.verify.fresh.shadowing import ImageNames
-from benchflow_core.verify.request import ReferenceRun
+from benchflow_core.contracts import ReferenceRun
+from benchflow_feature_isolation.clean import Undo, judge
+from benchflow_feature_isolation.origin import Places
+from benchflow_feature_isolation.shadowing import ImageNames
 
 __all__ = ["split_covered"]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Final, Generic, TypeVar
 
-from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.quick import dataclass
+from benchflow_core.contracts import Change
 
 __all__ = ["BadGlob", "Power", "Programs", "Table", "compile_glob", "load_table"]
 

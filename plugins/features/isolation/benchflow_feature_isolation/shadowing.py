@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from benchflow_core.contracts.sandboxes import Change, NetworkPolicy
-from benchflow_core.quick import dataclass
-from benchflow_core.verify.boxes import DEFAULT_PATH, end_box
-from benchflow_core.verify.fresh.origin import Places, name_of, parent_of
-from benchflow_core.verify.request import VerifyRequest
+from benchflow_core.contracts import Change, IsolationRequest, NetworkPolicy
+from benchflow_feature_isolation.origin import Places, name_of, parent_of
 
 __all__ = ["ImageNames", "Shadows", "image_names"]
 
@@ -35,6 +32,7 @@ done
 [ -d "$work" ] && find "$work" -maxdepth 8 -name __init__.py | sed 's#/__init__.py$##' | say package
 exit 0
 """
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SECONDS: Final = 60.0
 _MOST_IMAGES: Final = 200
 _MODULE = re.compile(r"\.(?:py|pyc|so|[a-z0-9_-]+\.so)$")
@@ -53,7 +51,7 @@ class ImageNames:
     package: frozenset[str] = frozenset()
 
 
-async def image_names(request: VerifyRequest, places: Places) -> ImageNames:
+async def image_names(request: IsolationRequest, places: Places) -> ImageNames:
     """Return the image's names; a box of the image is started for them once per image and process."""
     key = f"{request.image!r} {places.workdir} {places.path}"
     if key not in _known:
@@ -63,19 +61,11 @@ async def image_names(request: VerifyRequest, places: Places) -> ImageNames:
     return _known[key]
 
 
-async def _read_names(request: VerifyRequest, places: Places) -> ImageNames:
+async def _read_names(request: IsolationRequest, places: Places) -> ImageNames:
     start = replace(request.start, name=f"{request.start.name}-image", network=NetworkPolicy("none"), entrypoint=False)
-    box = await request.provider.start(request.image, start)
-    try:
-        done = await box.exec(
-            ("/bin/sh", "-c", _LIST, "sh", places.workdir, *places.path),
-            env={"PATH": DEFAULT_PATH, "LC_ALL": "C"},
-            user="root",
-            cwd="/",
-            timeout=_SECONDS,
-        )
-    finally:
-        await end_box(request, box)
+    async with request.box(request.image, start) as box:
+        argv = ("/bin/sh", "-c", _LIST, "sh", places.workdir, *places.path)
+        done = await box.exec(argv, env={"PATH": _PATH, "LC_ALL": "C"}, user="root", cwd="/", timeout=_SECONDS)
     found: dict[str, set[str]] = {}
     for line in done.stdout.decode("utf-8", "surrogateescape").splitlines():
         what, _, name = line.partition("\t")

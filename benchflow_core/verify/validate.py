@@ -1,4 +1,4 @@
-"""Is what a verifier plugin returned a verdict? Numbers end up in files, statistics and comparisons."""
+"""Check the type and ranges of a verifier's result: its numbers end up in files, statistics and comparisons."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchflow_core.errors import RewardInvalid
 from benchflow_core.plugins.guard import wrong_type
 from benchflow_core.results.numbers import is_number
 
-__all__ = ["sound"]
+__all__ = ["validate_result"]
 
 
-def sound(who: str, result: Any) -> VerifyResult:
-    """The result, its rewards as floats. `RewardInvalid` or `PluginFailed`, naming the plugin, where it is none."""
+def validate_result(who: str, result: Any) -> VerifyResult:
+    """Return the result, its rewards as floats. Raises `RewardInvalid` or `PluginFailed`, which name the plugin."""
     if not isinstance(result, VerifyResult):
         raise wrong_type(who, "verify", result, VerifyResult)
     if not isinstance(result.rewards, Mapping):

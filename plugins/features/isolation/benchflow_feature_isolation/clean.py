@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from benchflow_core.contracts.sandboxes import Change
-from benchflow_core.quick import dataclass
-from benchflow_core.verify.fresh.links import leads_astray, links_of
-from benchflow_core.verify.fresh.origin import SYSTEM, Places, ancestors, name_of, parent_of, under
-from benchflow_core.verify.fresh.powers import Power, Table, load_table
-from benchflow_core.verify.fresh.shadowing import ImageNames, Shadows
+from benchflow_core.contracts import Change
+from benchflow_feature_isolation.links import leads_astray, links_of
+from benchflow_feature_isolation.origin import SYSTEM, Places, ancestors, name_of, parent_of, under
+from benchflow_feature_isolation.powers import Power, Table, load_table
+from benchflow_feature_isolation.shadowing import ImageNames, Shadows
 
 __all__ = ["Judgement", "Undo", "judge"]
 

@@ -1,0 +1,38 @@
+"""Which of the undone changes a reward depends on: found by halving, with a fixed number of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from benchflow_feature_isolation.clean import Undo
+
+__all__ = ["find_culprits"]
+
+MOST_RUNS: Final = 8
+
+
+async def find_culprits(
+    undos: Sequence[Undo], differs: Callable[[Sequence[Undo]], Awaitable[bool]], most: int = MOST_RUNS
+) -> list[Undo]:
+    """Return a smallest set that makes the difference by itself; where the runs are used up, what is left to search.
+
+    `differs` tells whether undoing these changes alone gives another reward than undoing none; for all of them it is
+    known to. Changes of one unit stay together.
+    """
+    units: dict[str, list[Undo]] = {}
+    for undo in undos:
+        units.setdefault(undo.unit, []).append(undo)
+    found, rest = list[str](), list(units)
+    while rest:
+        low, high = -1 if found else 0, len(rest)  # the first `high` of the rest make it, the first `low` do not
+        while high - low > 1:
+            if most == 0:
+                return [undo for name in (*found, *rest[:high]) for undo in units[name]]
+            most, middle = most - 1, 0 if low < 0 else (low + high) // 2
+            if await differs([undo for name in (*found, *rest[:middle]) for undo in units[name]]):
+                high = middle
+            else:
+                low = middle
+        found, rest = [*found, *rest[high - 1 : high]], rest[: max(high - 1, 0)]
+    return [undo for name in found for undo in units[name]]
