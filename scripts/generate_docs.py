@@ -67,9 +67,7 @@ def powers_page() -> str:
     rows += [f"| `{row.id}` | {row.why} | {row.covers} |" for row in table.powers]
     rows += [f"| `program` | {row.why} | file, package |" for row in table.programs]
     rows += [f"| `{row['id']}` | {row['why']} | name |" for row in table.searches.values()]
-    rows += ["| `link` | it leads to the verifier's files, a device, or where the tests write | file |"]
-    rows += ["| `rights` | it is set-uid, or a folder of programs that others may write to | file |"]
-    rows += ["| `port` | the tests serve this port themselves | nothing |"]
+    rows += [f"| `{row['id']}` | {row['why']} | {row['covers']} |" for row in table.rules.values()]
     before, _, rest = (DOCS / "verification.md").read_text("utf-8").partition("<!-- powers -->\n")
     return f"{before}<!-- powers -->\n{chr(10).join(rows)}\n<!-- /powers -->{rest.partition('<!-- /powers -->')[2]}"
 

@@ -229,7 +229,8 @@ class Case:
     name: str
     agent: str
     tests: Mapping[str, str]
-    instruction: str = "Do it."
+    instructions: tuple[str, ...]
+    """The same task in several wordings: another language, a symptom alone, a mention of the tool that is abused."""
     options: str = ""
     needs: str = ""
     boxes: tuple[str, ...] = ()
@@ -238,14 +239,16 @@ class Case:
     """A cheat that works on a naive runner. Not where uploading already undoes it."""
     same_as_honest: str = ""
     """A cheat that is the same as honest work, and paid: what the tests can do about it."""
-    solution: str | None = None
-    """Of honest work that is not the reference solution's: the reference solution."""
+    second: str = ""
+    """Another right solution than the reference's, which is `agent`."""
+    second_is_contested: bool = False
+    """No evidence tells it from a cheat: it is scored clean, and the culprits are named."""
 
 
 def cases(kind: str) -> list[Case]:
     """Every case of a folder, by name."""
     found = [(path.stem, tomllib.loads(path.read_text())) for path in sorted((CASES / kind).glob("*.toml"))]
-    return [Case(name, **{**data, "boxes": tuple(data.get("boxes", ()))}) for name, data in found]
+    return [Case(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}) for name, data in found]
 
 
 def score(verdict: Verdict) -> float | None:

@@ -20,9 +20,6 @@ __all__ = ["Judgement", "Undo", "judge"]
 _PACKAGE = re.compile(r"^(.*/(?:site-packages|dist-packages|node_modules))/((?:@[^/]+/)?[^/]+)")
 _METADATA = re.compile(r"^(.+?)-[^-/]+\.(?:dist|egg)-info$")
 _CACHED = re.compile(r"^(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc$")
-_ASTRAY = "it leads to the tests, the solution, the log folder, a device or its reader's own files"
-_IN_THE_WAY = "the tests may write a file of this name, and would write through the link"
-_RIGHTS = "it gives rights of another user, or lets others write where programs lie"
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 
 
@@ -93,18 +90,22 @@ class _Rules:
             place = self.table.of_the_image(path, in_work=self.places.in_work(path))
             if place or parent_of(path) in self.places.path:
                 why = place.why if place else "it is a command that came with the image"
-                return Undo(path, kind, "program", why, _unit_of_program(path))
+                return Undo(path, kind, "program", why, self._unit(path))
         if path in self.links and leads_astray(path, self.links, self.places):
-            return Undo(path, kind, "link", _ASTRAY, f"link:{path}")
+            return self._by_rule(change, "link")
         if path in self.links and self._in_the_way(path):
-            return Undo(path, kind, "link", _IN_THE_WAY, f"link:{path}")
+            return self._by_rule(change, "link-in-the-way")
         if self._gives_rights(change):
-            return Undo(path, kind, "rights", _RIGHTS, f"rights:{path}")
+            return self._by_rule(change, "rights")
         if hidden := self.shadows.hidden(change):
             what, name, place_of_it = hidden
             row = self.table.searches[what]
-            return Undo(place_of_it, kind, row["id"], row["why"], f"{row['id']}:{name}")
+            unit = {"python": f"package:{_distribution(name)}", "command": f"command:{name}"}.get(what)
+            return Undo(place_of_it, kind, row["id"], row["why"], unit or f"{row['id']}:{name}")
         return None
+
+    def _by_rule(self, change: Change, rule: str) -> Undo:
+        return Undo(change.path, change.kind, rule, self.table.rules[rule]["why"], f"{rule}:{change.path}")
 
     def _by_power(self, change: Change, power: Power) -> Undo:
         unit = {"row": power.id, "name": f"{power.id}:{name_of(change.path)}"}.get(
@@ -112,6 +113,12 @@ class _Rules:
         )
         env = power.env if change.kind == "added" and change.type == "file" else {}
         return Undo(change.path, change.kind, power.id, power.why, unit, env)
+
+    def _unit(self, path: str) -> str:
+        package = _PACKAGE.match(path)
+        if package:
+            return f"package:{_distribution(package[2])}"
+        return f"command:{name_of(path)}" if parent_of(path) in self.places.path else f"program:{path}"
 
     def _in_the_way(self, path: str) -> bool:
         return name_of(path) in self.places.test_names or any(under(path, folder) for folder in _TEMPORARY)
@@ -161,11 +168,6 @@ def _stale_copies(changes: Sequence[Change], found: Mapping[str, Undo]) -> dict[
         if source:
             more[change.path] = Undo(change.path, change.kind, source.row, source.why, source.unit)
     return more
-
-
-def _unit_of_program(path: str) -> str:
-    package = _PACKAGE.match(path)
-    return f"package:{_distribution(package[2])}" if package else f"program:{path}"
 
 
 def _distribution(name: str) -> str:

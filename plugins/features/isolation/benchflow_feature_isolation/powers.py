@@ -70,6 +70,8 @@ class Table:
     programs: tuple[Programs, ...]
     searches: Mapping[str, Mapping[str, str]]
     """What is searched for, to `id` and `why`."""
+    rules: Mapping[str, Mapping[str, str]]
+    """What no glob can say, by `id`."""
     home: str
     workdir: str
 
@@ -175,7 +177,8 @@ def load_table(home: str, workdir: str) -> Table:
             raise BadGlob(f"row {row.id!r}: 'covers' or 'types' cannot be understood")
     programs = tuple(Programs(**_tuples(row)) for row in data["programs"])
     searches = {row["what"]: {"id": row["id"], "why": row["why"]} for row in data["search"]}
-    return Table(powers, programs, searches, home.rstrip("/"), workdir.rstrip("/"))
+    rules = {row["id"]: row for row in data["rule"]}
+    return Table(powers, programs, searches, rules, home.rstrip("/"), workdir.rstrip("/"))
 
 
 def _tuples(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from benchflow_feature_isolation.certificate import split_covered
 from benchflow_feature_isolation.clean import Judgement, Undo, judge
 from benchflow_feature_isolation.contested import find_culprits
 from benchflow_feature_isolation.origin import Places, places_of, task_files
+from benchflow_feature_isolation.powers import load_table
 from benchflow_feature_isolation.shadowing import ImageNames, Shadows, image_names
 
 __all__ = ["verify_fresh"]
@@ -97,7 +98,9 @@ class _Readings:
 
         They are found by a reading without any port of the agent's, in which the tests listen there.
         """
-        ports = [_port_undo(port) for port in self.state.ports]
+        why = load_table(self.places.home, self.places.workdir).rules["port"]["why"]
+        names = map(port_name, self.state.ports)
+        ports = [Undo(name, "listening", "port", why, name) for name in names]
         if not ports or left.rewards is None:
             return []
         listened: set[int] = set()
@@ -197,11 +200,6 @@ class _Readings:
             verification={"scored": "as-left", **self.notes, "runs": self.runs},
             changes=self.state.changes if self.request.reference_run else (),
         )
-
-
-def _port_undo(port: int) -> Undo:
-    why = "the tests serve this port themselves, and the agent's server answered in its place"
-    return Undo(port_name(port), "listening", "port", why, port_name(port))
 
 
 def _pays(reading: Verdict) -> bool:
