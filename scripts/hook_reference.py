@@ -35,6 +35,7 @@ HOMES = {
 SHARED = {
     "boxes": "What sandboxes are asked for and answer",
     "sessions": "Sessions with an agent's process",
+    "isolation": "Isolation policies, which features bring",
     "logs": "Logs",
     "tasks": "The task",
     "scenes": "Scenes, and the steps they become",

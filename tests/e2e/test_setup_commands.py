@@ -49,12 +49,17 @@ def test_a_program_that_set_up_replaced_stays(bench, result_of, name, task):
     assert (result["rewards"], result["verifier_isolation"]) == ({"reward": 1.0}, "fresh")
 
 
-def test_what_the_agent_does_to_it_is_put_back(bench, result_of, name, task):
-    folder = task(STRICT, CHECK, "printf '#!/bin/sh\\nexit 0\\n' > /usr/local/bin/checker")
-    bench("eval", "create", "-t", folder, "-a", name("oracle"), "--sandbox", name("local"))
+def test_what_the_agent_does_to_it_counts_as_the_agents(bench, result_of, name, task, tmp_path):
+    folder = task(STRICT, CHECK, "echo right > /app/answer")
+    script = tmp_path / "cheat.yaml"
+    script.write_text("- run: printf '#!/bin/sh\\nexit 0\\n' > /usr/local/bin/checker\n")
+    options = ("--agent-option", f"script={script}", "--sandbox", name("local"))
+    bench("eval", "create", "-t", folder, "-a", name("scripted"), *options)
     result = result_of()
-    assert result["rewards"] == {"reward": 0.0}
-    assert "/usr/local/bin/checker" in {finding["path"] for finding in result["findings"]}
+    assert result["rewards"] == {"reward": 0.0} and result["verification"]["contested"]
+    (culprit,) = result["verification"]["culprits"]
+    assert culprit["path"] == "/usr/local/bin/checker"
+    assert "-grep -q right /app/answer" in culprit["diff"] and "+exit 0" in culprit["diff"]
 
 
 def test_a_server_that_set_up_started_lives_on(bench, result_of, name, task):

@@ -11,7 +11,7 @@ __all__ = ["content_hash", "page", "script", "style"]
 
 _MODULES = (
     *("dom", "format", "data", "charts", "virtual", "diff", "prose", "panels", "timeline", "steps", "drawer", "table"),
-    *("jobs", "job", "grid", "compare", "traffic", "rollout", "live", "keys", "main"),
+    *("jobs", "job", "grid", "compare", "traffic", "contested", "rollout", "live", "keys", "main"),
 )
 """In the order in which they build on each other."""
 

@@ -88,7 +88,7 @@ def _row(row: Row) -> dict[str, Any]:
         "outcome": row["outcome"],
         "reason": f"{info.get('kind')}:{info.get('code')}" if info else "",
         "error": row.get("error") or row.get("verifier_error") or "",
-        "flags": ", ".join(map(str, row.get("flags") or ())),
+        "flags": ", ".join([*map(str, row.get("flags") or ()), *_contested(row)]),
         "trial": row.get("trial"),
         "attempt": row.get("attempt"),
         "reward": rewards.get("reward"),
@@ -98,6 +98,11 @@ def _row(row: Row) -> dict[str, Any]:
         "tools": row.get("n_tool_calls"),
         "started": seconds_of(row.get("started_at")),
     }
+
+
+def _contested(row: Row) -> list[str]:
+    scores = row.get("contested")
+    return [] if not isinstance(scores, Mapping) else ["contested, settled" if scores.get("settled") else "contested"]
 
 
 def _without_result(job: JobResults) -> Iterable[dict[str, Any]]:

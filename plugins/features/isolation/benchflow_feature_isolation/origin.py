@@ -11,7 +11,7 @@ from typing import Final
 from benchflow_core.contracts import Change, DownloadLimits, IsolationRequest, Sandbox, private_folder
 from benchflow_core.errors import InfrastructureError, SandboxLost
 
-__all__ = ["SYSTEM", "Places", "ancestors", "name_of", "parent_of", "places_of", "task_files", "under"]
+__all__ = ["SYSTEM", "Places", "ancestors", "name_of", "parent_of", "places_of", "read_file", "task_files", "under"]
 
 SYSTEM: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix")
 """Where images keep programs and libraries."""
@@ -101,12 +101,12 @@ async def task_files(request: IsolationRequest, changes: Sequence[Change], place
         source = places.given.get(change.path)
         if source is None or change.size != source.stat().st_size or change.size > _GIVEN_BYTES:
             continue
-        if await _read(request.sandbox, change.path) == source.read_bytes():
+        if await read_file(request.sandbox, change.path) == source.read_bytes():
             same.add(change.path)
     return frozenset(same)
 
 
-async def _read(box: Sandbox, path: str) -> bytes | None:
+async def read_file(box: Sandbox, path: str) -> bytes | None:
     """Return a regular file's content. What a box says is untrusted: limits apply, and nothing is followed."""
     limits = DownloadLimits(max_bytes=_GIVEN_BYTES, max_entries=1, max_depth=1)
     with private_folder() as folder:

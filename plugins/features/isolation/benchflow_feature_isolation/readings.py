@@ -22,6 +22,7 @@ from benchflow_feature_isolation.capture import Captured, capture
 from benchflow_feature_isolation.certificate import split_covered
 from benchflow_feature_isolation.clean import Judgement, Undo, judge
 from benchflow_feature_isolation.contested import find_culprits
+from benchflow_feature_isolation.diffs import with_diffs
 from benchflow_feature_isolation.origin import Places, places_of, task_files
 from benchflow_feature_isolation.powers import load_table
 from benchflow_feature_isolation.shadowing import ImageNames, Shadows, image_names
@@ -131,8 +132,10 @@ class _Readings:
 
     async def _uncovered(self, left: Verdict, undos: Sequence[Undo], clean: Verdict) -> tuple[Sequence[Undo], Verdict]:
         """Return the changes that the reference solution does not make, as far as the reward depends on them."""
-        reference = await self.request.reference() if self.request.reference else None
-        self.notes["certificate"] = reference and reference.to_json()
+        ask = self.request.reference
+        reference = await ask() if ask else None
+        without = {"error": "the task has no reference solution" if ask else "reference solutions are not run here"}
+        self.notes["certificate"] = reference.to_json() if reference else without
         if reference is None or reference.error:
             return undos, clean
         covered, rest = split_covered(undos, reference, self.places, self.names)
@@ -147,7 +150,7 @@ class _Readings:
             return not _no_less(await self._run(some, None), left)
 
         culprits = await find_culprits(undos, differs)
-        self.notes["culprits"] = [undo.to_json() for undo in culprits[:_SHOWN]]
+        self.notes["culprits"] = await with_diffs(self.box, culprits[:_SHOWN])
         self.notes["culprits_total"] = len(culprits)
 
     def _settle(self, left: Verdict, by: str) -> Verdict:

@@ -108,6 +108,7 @@ function jobNotes(s) {
   const substituted = (s.image_fidelity || {}).substituted || 0;
   return [s.stopped && `Stopped: ${typeof s.stopped === "string" ? s.stopped : jsonText(s.stopped)}`,
     substituted > 0 && `${substituted === s.total ? "All" : substituted} ran on a substituted image: not comparable with exact ones.`,
+    s.contested > 0 && `${count(s.contested, "rollout")} contested: the score is ${Object.entries(s.contested_scores || {}).map(([choice, value]) => `${percent(value)} ${choice}`).join(", ")}.`,
     (s.drift || []).length > 0 && `Resumed with changes: ${s.drift.map((d) => (typeof d === "string" ? d : jsonText(d))).join("; ")}`,
     (s.flaky_tasks || []).length > 0 && `${count(s.flaky_tasks.length, "task")} passed in some trials and failed in others.`].filter(Boolean);
 }

@@ -81,9 +81,9 @@ function rolloutHead(doc) {
     const info = r[`${key}_info`] || {};
     return h("div", { class: "card problem" }, h("strong", {}, [key.replace("_", " "), info.kind && ` · ${info.kind}:${info.code}`]), h("p", { class: "lines" }, r[key]), info.remedy && h("p", { class: "soft" }, info.remedy));
   };
-  return [h("div", { class: "page-head" }, h("h1", {}, r.task_name || doc.task || doc.name), doc.outcome && badge(doc.outcome), r.trial && h("span", { class: "soft" }, `trial ${r.trial}`), h("span", { class: "grow" }), h("span", { class: "soft mono small" }, doc.name)),
+  return [h("div", { class: "page-head" }, h("h1", {}, r.task_name || doc.task || doc.name), doc.outcome && badge(doc.outcome), contestedBadge(r), r.trial && h("span", { class: "soft" }, `trial ${r.trial}`), h("span", { class: "grow" }), h("span", { class: "soft mono small" }, doc.name)),
     lost.length > 0 && h("div", { class: "card problem" }, h("strong", {}, "Not everything in this file is understood"), h("ul", {}, lost.map(([what, n]) => h("li", {}, `${what}: ${n} ×`)))),
-    problem("error"), problem("verifier_error"),
+    problem("error"), problem("verifier_error"), contestedViews(doc),
     h("div", { class: "card about" }, facts([
       ["Reward", r.rewards ? rewardText(r.rewards) : doc.session || doc.running ? null : "unscored"],
       ["Agent", r.agent], ["Model", r.model], ["Sandbox", r.sandbox], ["Arm", r.arm], ["Time", duration((r.timing || {}).total)], ["Prompts", r.n_prompts], ["Tool calls", r.n_tool_calls], ["Tokens", amount(used.total_tokens)], ["Cost", money(used.cost_usd)],
