@@ -216,9 +216,9 @@ def measure(runs: int) -> list[Measure]:
 
 def _litellm(direct: Side) -> tuple[float, list[Measure]]:
     """Requests per second of a worker, in this run where it is installed: a busy machine slows both."""
-    from benchflow_service_litellm.environment import Environment
+    from benchflow_service_litellm.environment import LiteLLMEnvironment
 
-    if not Environment.of_process().installed:
+    if not LiteLLMEnvironment.of_process().installed:
         return LITELLM, []
     with gateway(TRANSLATOR, direct) as (litellm, process):
         found = [Measure("start", litellm.started_in * 1000, "ms", None, "once per job")]

@@ -25,7 +25,7 @@ def translator() -> str:
     """Why LiteLLM cannot be used; tests never install it, it is large."""
     if "litellm" not in registry().names("gateway"):
         return "the LiteLLM gateway is not installed"
-    environment = importlib.import_module("benchflow_service_litellm.environment").Environment.of_process()
+    environment = importlib.import_module("benchflow_service_litellm.environment").LiteLLMEnvironment.of_process()
     return "" if environment.installed else "needs LiteLLM's environment: run scripts/litellm_env.sh"
 
 

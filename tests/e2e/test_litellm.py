@@ -7,7 +7,7 @@ import json
 import pytest
 
 environment = pytest.importorskip("benchflow_service_litellm.environment")
-HOME = environment.Environment.of_process()
+HOME = environment.LiteLLMEnvironment.of_process()
 
 pytestmark = [
     pytest.mark.litellm,

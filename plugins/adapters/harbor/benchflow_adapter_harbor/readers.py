@@ -27,14 +27,14 @@ _TRUE = {"1", "true", "t", "yes", "y", "on"}
 _FALSE = {"0", "false", "f", "no", "n", "off"}
 
 
-class Missing:
+class MissingValue:
     """What a reader gives back after reporting a problem: the field keeps its default."""
 
 
-MISSING = Missing()
+MISSING = MissingValue()
 
 
-def wrong(value: Any, where: Where, report: Report, expected: str) -> Missing:
+def wrong(value: Any, where: Where, report: Report, expected: str) -> MissingValue:
     shown = repr(value)
     if len(shown) > 60:
         shown = shown[:57] + "…"

@@ -22,7 +22,7 @@ def dotted(where: Where) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One thing that is wrong."""
 
     where: Where
@@ -40,7 +40,7 @@ class Report:
     """Asked only when something is to be said: finding a line costs another pass over the file."""
     strict: bool
     """BenchFlow's rules: an unknown key is an error, limits are above zero. Harbor's take almost anything."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     spelled: dict[Where, str] = field(default_factory=dict)
     """Places whose key was written under another name: messages and lines use what the author wrote."""
@@ -49,7 +49,7 @@ class Report:
     """Keys that were read although the format's own runner does not know them."""
 
     def problem(self, where: Where, message: str, *, remedy: str = "", code: str = "invalid") -> None:
-        self.problems.append(Problem(where, message, remedy, code))
+        self.problems.append(ConfigProblem(where, message, remedy, code))
 
     def notice(self, where: Where, message: str) -> None:
         line = self.line_of(where) if where else None

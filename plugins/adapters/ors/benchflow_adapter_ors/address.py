@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["PREFIX", "Server", "matches", "read_address"]
+__all__ = ["PREFIX", "OrsServer", "matches", "read_address"]
 
 PREFIX: Final = "env:"
 _HOSTED: Final = re.compile(r"openreward/([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)")
@@ -19,7 +19,7 @@ _SITE: Final = "https://openreward.ai"
 
 
 @dataclass(frozen=True)
-class Server:
+class OrsServer:
     """A server, and which of its deployments is meant where it has several."""
 
     base: str
@@ -44,17 +44,17 @@ def matches(uri: str) -> bool:
     return _ANY.fullmatch(uri) is not None
 
 
-def read_address(uri: str) -> tuple[Server, dict[str, str]]:
+def read_address(uri: str) -> tuple[OrsServer, dict[str, str]]:
     """The server, and what stands behind the question mark."""
     place, _, query = uri.removeprefix(PREFIX).partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     if found := _HOSTED.fullmatch(place):
-        return Server(_hosted(), found[1]), options
+        return OrsServer(_hosted(), found[1]), options
     split = urlsplit(place)
     if split.scheme not in ("http", "https") or not split.hostname or split.username or split.fragment:
         remedy = "Write openreward/OWNER/NAME or http://HOST:PORT."
         raise ConfigurationError(f"'{place}' is no address of an ORS environment.", remedy=remedy)
-    return Server(place.rstrip("/")), options
+    return OrsServer(place.rstrip("/")), options
 
 
 def _hosted() -> str:

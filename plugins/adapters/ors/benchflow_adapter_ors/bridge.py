@@ -10,7 +10,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from benchflow_adapter_ors.episode import Episode, Output, Refusal
+from benchflow_adapter_ors.episode import CallRefused, OrsEpisode, ToolOutput
 from benchflow_core.errors import BenchflowError, TaskError
 
 __all__ = ["Bridge"]
@@ -24,7 +24,7 @@ class Bridge:
 
     def __init__(
         self,
-        episode: Episode,
+        episode: OrsEpisode,
         tools: Sequence[Mapping[str, Any]],
         paid: Callable[[float, str, int], None],
         note: Callable[[Mapping[str, Any]], None],
@@ -37,24 +37,24 @@ class Bridge:
         self.failed: asyncio.Future[BenchflowError] = asyncio.get_running_loop().create_future()
         """Done when the environment broke: what it paid so far is then no score."""
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Output | Refusal:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput | CallRefused:
         """After the end, and after a failure, nothing reaches the environment: so it can pay nothing for it either."""
         async with self._one_at_a_time:
             if self.finished or self.failed.done():
-                return Refusal(_OVER if self.finished else _BROKEN)
+                return CallRefused(_OVER if self.finished else _BROKEN)
             self.calls += 1
             try:
                 found = await self._episode.call(name, arguments)
             except BenchflowError as error:
                 self.failed.set_result(error)
                 self._note({"tool": name, "call": self.calls, "failed": error.message})
-                return Refusal(_BROKEN)
+                return CallRefused(_BROKEN)
             self._record(name, found)
             return found
 
-    def _record(self, name: str, found: Output | Refusal) -> None:
+    def _record(self, name: str, found: ToolOutput | CallRefused) -> None:
         row: dict[str, Any] = {"tool": name, "call": self.calls}
-        if isinstance(found, Refusal):
+        if isinstance(found, CallRefused):
             self.finished = found.over
             self._note({**row, "refused": found.error[:500], "finished": found.over})
             return
@@ -74,15 +74,15 @@ class Bridge:
 
     async def _called(self, context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in {tool["name"] for tool in self._tools}:
-            found: Output | Refusal = Refusal(f"There is no tool '{params.name[:100]}'.")
+            found: ToolOutput | CallRefused = CallRefused(f"There is no tool '{params.name[:100]}'.")
         else:
             found = await self.call(params.name, params.arguments or {})
-        if isinstance(found, Refusal):
+        if isinstance(found, CallRefused):
             return types.CallToolResult(content=[types.TextContent(type="text", text=found.error)], is_error=True)
         return types.CallToolResult(content=[_content(block) for block in found.blocks])
 
 
-def _tool(tool: Mapping[str, Any], episode: Episode) -> types.Tool:
+def _tool(tool: Mapping[str, Any], episode: OrsEpisode) -> types.Tool:
     schema = tool.get("input_schema") or {"type": "object", "properties": {}}
     try:
         return types.Tool(name=tool["name"], description=tool.get("description") or "", input_schema=schema)

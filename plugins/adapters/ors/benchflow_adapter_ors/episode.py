@@ -12,18 +12,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchflow_adapter_ors.tasks import Place, digest
-from benchflow_adapter_ors.wire import SessionGone, Wire, connected
+from benchflow_adapter_ors.tasks import TaskAddress, digest
+from benchflow_adapter_ors.wire import OrsClient, SessionGone, connected
 from benchflow_core.errors import BenchflowError, ConfigurationError, TaskError
 
-__all__ = ["Episode", "Output", "Refusal", "opened"]
+__all__ = ["CallRefused", "OrsEpisode", "ToolOutput", "opened"]
 
 _PING: Final = 10.0
 _MOST_LOST: Final = 5
 
 
 @dataclass(frozen=True)
-class Output:
+class ToolOutput:
     """What a tool gave: text and images for the agent, reward and end for us."""
 
     blocks: Sequence[Mapping[str, Any]]
@@ -32,17 +32,17 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class CallRefused:
     """The environment did not run the call: the agent may try another. `over`: it takes no more."""
 
     error: str
     over: bool = False
 
 
-class Episode:
+class OrsEpisode:
     """A session of a task."""
 
-    def __init__(self, wire: Wire, place: Place) -> None:
+    def __init__(self, wire: OrsClient, place: TaskAddress) -> None:
         self._wire, self.place = wire, place
         self.lost: asyncio.Future[BenchflowError] = asyncio.get_running_loop().create_future()
         """Done when the session has gone while nobody asked anything of it."""
@@ -74,18 +74,18 @@ class Episode:
             raise TaskError(f"{self.place}: its tools have no names, or the same one twice.")
         return tools, last
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Output | Refusal:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput | CallRefused:
         """Runs once, however often the connection is lost meanwhile."""
         text = await self._wire.stream(self._path("call"), {"name": name, "input": dict(arguments)})
         try:
             found = json.loads(text)
             if found["ok"] is False:
-                return Refusal(str(found["error"]), over=found.get("reason") == "episode_finished")
+                return CallRefused(str(found["error"]), over=found.get("reason") == "episode_finished")
             return self._output(name, found["output"])
         except (ValueError, TypeError, KeyError):
             raise TaskError(f"{self.place}: tool '{name}' answered what cannot be read: {text[:120]!r}.") from None
 
-    def _output(self, name: str, given: Mapping[str, Any]) -> Output:
+    def _output(self, name: str, given: Mapping[str, Any]) -> ToolOutput:
         """Reward and end are taken from their own fields, and only as what the standard says they are."""
         reward, finished, blocks = given.get("reward"), given.get("finished", False), given["blocks"]
         number = isinstance(reward, int | float) and not isinstance(reward, bool) and math.isfinite(reward)
@@ -95,7 +95,7 @@ class Episode:
             raise TaskError(f"{self.place}: tool '{name}' said finished = {finished!r:.60}, which is no truth value.")
         if not isinstance(blocks, list) or not all(_is_block(block) for block in blocks):
             raise TaskError(f"{self.place}: tool '{name}' gave what is neither text nor an image.")
-        return Output(blocks, None if reward is None else float(reward), finished)
+        return ToolOutput(blocks, None if reward is None else float(reward), finished)
 
     def _path(self, what: str) -> str:
         return f"/{self.place.environment}/{what}"
@@ -115,7 +115,7 @@ class Episode:
 
 
 @asynccontextmanager
-async def opened(place: Place, *, patience: float = 600.0) -> AsyncIterator[Episode]:
+async def opened(place: TaskAddress, *, patience: float = 600.0) -> AsyncIterator[OrsEpisode]:
     """A new session of exactly the task that was listed, kept alive."""
     async with connected(place.server, patience=patience) as wire:
         where = {"split": place.split, "index": place.index}
@@ -123,7 +123,7 @@ async def opened(place: Place, *, patience: float = 600.0) -> AsyncIterator[Epis
         if digest(spec) != place.spec:
             raise TaskError(f"{place} is another task now than when it was listed.", remedy="Start a new job.")
         await _create(wire, place, spec)
-        episode = Episode(wire, place)
+        episode = OrsEpisode(wire, place)
         beat = asyncio.create_task(episode.keep_alive())
         try:
             yield episode
@@ -132,7 +132,7 @@ async def opened(place: Place, *, patience: float = 600.0) -> AsyncIterator[Epis
             await asyncio.gather(beat, return_exceptions=True)
 
 
-async def _create(wire: Wire, place: Place, spec: Any) -> None:
+async def _create(wire: OrsClient, place: TaskAddress, spec: Any) -> None:
     body: dict[str, Any] = {"env_name": place.environment, "task_spec": spec}
     headers: dict[str, str] = {}
     if secrets := _secrets(place):
@@ -144,7 +144,7 @@ async def _create(wire: Wire, place: Place, spec: Any) -> None:
     await wire.ask("POST", "/create", body, headers=headers, once=True)
 
 
-async def _is_openreward(wire: Wire) -> bool:
+async def _is_openreward(wire: OrsClient) -> bool:
     """Which of the two dialects: `ors-sdk` has no such address."""
     try:
         return isinstance(await wire.ask("GET", "/version"), dict)
@@ -152,7 +152,7 @@ async def _is_openreward(wire: Wire) -> bool:
         return False
 
 
-def _secrets(place: Place) -> dict[str, str]:
+def _secrets(place: TaskAddress) -> dict[str, str]:
     if missing := [name for name in place.secrets if not os.environ.get(name)]:
         raise ConfigurationError(f"{place} is to be given {missing[0]}, which is not set.", remedy="Set it first.")
     return {name: os.environ[name] for name in place.secrets}

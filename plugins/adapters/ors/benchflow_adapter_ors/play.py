@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from benchflow_wires.asgi import serve_app
 
 from benchflow_adapter_ors.bridge import Bridge
-from benchflow_adapter_ors.episode import Episode, opened
+from benchflow_adapter_ors.episode import OrsEpisode, opened
 from benchflow_adapter_ors.rewards import SOURCE
 from benchflow_adapter_ors.tasks import FILE, PORT, read_place
 from benchflow_core.contracts import Episode as Rollout
@@ -51,7 +51,7 @@ async def play(rollout: Rollout, params: Mapping[str, Any]) -> None:
             rollout.report({"driver": "ors", **ended})
 
 
-async def _unless_lost(work: Awaitable[_T], bridge: Bridge, episode: Episode) -> _T:
+async def _unless_lost(work: Awaitable[_T], bridge: Bridge, episode: OrsEpisode) -> _T:
     """What is asked for; where the environment breaks meanwhile, that is raised, and nobody is waited for."""
     task = asyncio.ensure_future(work)
     ends: tuple[asyncio.Future[Any], ...] = (bridge.failed, episode.lost)

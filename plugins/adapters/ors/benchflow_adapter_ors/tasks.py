@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_adapter_ors.address import Server, read_address
+from benchflow_adapter_ors.address import OrsServer, read_address
 from benchflow_adapter_ors.rewards import DEFAULT, POLICIES, OrsRewards
-from benchflow_adapter_ors.wire import Wire, connected
+from benchflow_adapter_ors.wire import OrsClient, connected
 from benchflow_core.contracts import (
     Fetched,
     McpServer,
@@ -27,7 +27,7 @@ from benchflow_core.contracts import (
 )
 from benchflow_core.errors import ConfigurationError, TaskError
 
-__all__ = ["FILE", "PORT", "Place", "digest", "fetch_tasks", "load_task", "read_place"]
+__all__ = ["FILE", "PORT", "TaskAddress", "digest", "fetch_tasks", "load_task", "read_place"]
 
 FILE: Final = "ors.json"
 PORT: Final = 8470
@@ -40,10 +40,10 @@ _MOST: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskAddress:
     """A task of an environment on a server, without its specification: that may hold the answer."""
 
-    server: Server
+    server: OrsServer
     environment: str
     split: str
     index: int
@@ -88,7 +88,7 @@ def fetch_tasks(request: SourceRequest) -> Fetched:
     return Fetched(request.cache_dir / sha, {**stamp, "resolved_sha": sha})
 
 
-def _base(server: Server, options: Mapping[str, str]) -> Place:
+def _base(server: OrsServer, options: Mapping[str, str]) -> TaskAddress:
     """What is the same for all tasks, checked before anybody is asked."""
     known = {"environment": None, "split": None, "image": None, "secrets": None, **_CHOICES}
     for name, value in options.items():
@@ -100,10 +100,10 @@ def _base(server: Server, options: Mapping[str, str]) -> Place:
         raise ConfigurationError(f"'limit={options['limit']}' is no number of tasks.")
     chosen = {name: options[name] for name in ("rewards", "image", "network") if name in options}
     secrets = tuple(name for name in options.get("secrets", "").split(",") if name)
-    return Place(server, "", "", 0, "", secrets=secrets, **chosen)
+    return TaskAddress(server, "", "", 0, "", secrets=secrets, **chosen)
 
 
-async def _list(base: Place, options: Mapping[str, str]) -> list[Place]:
+async def _list(base: TaskAddress, options: Mapping[str, str]) -> list[TaskAddress]:
     server, limit = base.server, int(options["limit"]) if "limit" in options else None
     async with connected(server, patience=_PATIENCE) as wire:
         names = _names(await wire.ask("GET", "/list_environments"), server)
@@ -118,7 +118,7 @@ async def _list(base: Place, options: Mapping[str, str]) -> list[Place]:
     return [replace(found, index=index, spec=digest(spec)) for index, spec in enumerate(specs)]
 
 
-async def _specs(wire: Wire, environment: str, split: str, limit: int | None) -> list[Any]:
+async def _specs(wire: OrsClient, environment: str, split: str, limit: int | None) -> list[Any]:
     """All at once; in pieces where only some are wanted, or the environment knows its tasks by number only."""
     asked = {"split": split}
     if limit is None:
@@ -140,7 +140,7 @@ async def _specs(wire: Wire, environment: str, split: str, limit: int | None) ->
     return found
 
 
-def _names(found: Any, server: Server) -> list[str]:
+def _names(found: Any, server: OrsServer) -> list[str]:
     """Of a list of names, or of things that have one."""
     names = [item.get("name") if isinstance(item, dict) else item for item in found] if isinstance(found, list) else []
     if not names or not all(isinstance(name, str) and re.fullmatch(r"[^/\\?#\s]+", name) for name in names):
@@ -148,7 +148,7 @@ def _names(found: Any, server: Server) -> list[str]:
     return [str(name) for name in names]
 
 
-def _one(what: str, names: list[str], choice: list[str], options: Mapping[str, str], server: Server) -> str:
+def _one(what: str, names: list[str], choice: list[str], options: Mapping[str, str], server: OrsServer) -> str:
     """The one that is named, or the only one to choose."""
     wanted = options.get(what)
     if wanted is None and len(choice) == 1:
@@ -159,7 +159,7 @@ def _one(what: str, names: list[str], choice: list[str], options: Mapping[str, s
     return wanted
 
 
-def _write(places: Sequence[Place], root: Path) -> None:
+def _write(places: Sequence[TaskAddress], root: Path) -> None:
     root.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=".new-", dir=root.parent))
     try:
@@ -175,13 +175,13 @@ def _write(places: Sequence[Place], root: Path) -> None:
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def read_place(path: Path) -> Place:
+def read_place(path: Path) -> TaskAddress:
     file = path / FILE
     try:
         if not file.resolve().is_relative_to(path.resolve()):
             raise ValueError("it leads out of the task")
         data = json.loads(file.read_text("utf-8"))
-        place = Place(**{**data, "server": Server(**data["server"]), "secrets": tuple(data["secrets"])})
+        place = TaskAddress(**{**data, "server": OrsServer(**data["server"]), "secrets": tuple(data["secrets"])})
         texts = (place.environment, place.split, place.spec, place.image, place.server.base, *place.secrets)
         if not all(isinstance(text, str) for text in texts) or type(place.index) is not int:
             raise ValueError("a field has the wrong type")
@@ -207,7 +207,7 @@ def load_task(path: Path) -> Task:
             workdir="/app",
             network=NetworkPolicy(mode="public" if place.network == "public" else "none"),
             mcp_servers=(McpServer("environment", "http", url=f"http://127.0.0.1:{PORT}/mcp"),),
-            allow_substitute=place.image == Place.image,
+            allow_substitute=place.image == TaskAddress.image,
         ),
         verifier=VerifierSettings(method="ors", params={"rewards": place.rewards}),
         drive={"loop": "ors"},

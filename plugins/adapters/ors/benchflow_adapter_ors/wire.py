@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 
 import aiohttp
 
-from benchflow_adapter_ors.address import Server
+from benchflow_adapter_ors.address import OrsServer
 from benchflow_core.errors import BenchflowError, CredentialRefused, InfrastructureError, TaskError
 
-__all__ = ["EventParser", "SessionGone", "Wire", "connected"]
+__all__ = ["EventParser", "OrsClient", "SessionGone", "connected"]
 
 _BUSY: Final = (429, 502, 503, 504)
 _NOT_STARTED: Final = (429, 503)
@@ -61,10 +61,10 @@ class EventParser:
                 self._data.append(value)
 
 
-class Wire:
+class OrsClient:
     """Requests to one server, for one session or none."""
 
-    def __init__(self, server: Server, client: aiohttp.ClientSession, *, patience: float = 600.0) -> None:
+    def __init__(self, server: OrsServer, client: aiohttp.ClientSession, *, patience: float = 600.0) -> None:
         """`patience`: seconds that a server may say that it is still starting."""
         self._server, self._client, self._patience = server, client, patience
         self.sid: str | None = None
@@ -211,11 +211,11 @@ class Wire:
 
 
 @asynccontextmanager
-async def connected(server: Server, *, patience: float = 600.0) -> AsyncIterator[Wire]:
+async def connected(server: OrsServer, *, patience: float = 600.0) -> AsyncIterator[OrsClient]:
     """A session id and the way to its server. However this ends, the server is told that it is over."""
     # The proxy settings of this process count, cookies do not.
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=True) as client:
-        wire = Wire(server, client, patience=patience)
+        wire = OrsClient(server, client, patience=patience)
         wire.sid = await _new_id(wire)
         try:
             yield wire
@@ -226,7 +226,7 @@ async def connected(server: Server, *, patience: float = 600.0) -> AsyncIterator
                     await wire.ask("POST", "/delete_session")
 
 
-async def _new_id(wire: Wire) -> str:
+async def _new_id(wire: OrsClient) -> str:
     """A hosted server hands out ids of its own; where nobody does, any will do."""
     try:
         found = await wire.stream("/create_session", {})

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from benchflow_adapter_ors.address import Server
+from benchflow_adapter_ors.address import OrsServer
 from benchflow_adapter_ors.bridge import Bridge
-from benchflow_adapter_ors.episode import Output, Refusal, opened
+from benchflow_adapter_ors.episode import CallRefused, ToolOutput, opened
 from benchflow_adapter_ors.play import play
-from benchflow_adapter_ors.tasks import Place, digest, fetch_tasks, load_task
+from benchflow_adapter_ors.tasks import TaskAddress, digest, fetch_tasks, load_task
 from benchflow_adapter_ors.wire import EventParser
 from benchflow_testing_kit.episode import RecordedEpisode
 
@@ -69,8 +69,8 @@ class Odd:
         return response
 
     @property
-    def place(self) -> Place:
-        return Place(Server(self.base), "words", "test", 0, digest(SPEC))
+    def place(self) -> TaskAddress:
+        return TaskAddress(OrsServer(self.base), "words", "test", 0, digest(SPEC))
 
 
 @asynccontextmanager
@@ -285,7 +285,7 @@ async def test_a_real_server_runs_a_call_once_though_the_connection_is_cut(serve
     proxy = await asyncio.start_server(carry, "127.0.0.1", 0)
     port = proxy.sockets[0].getsockname()[1]
     spec = {"number": 4, "word": "echo", "split": "test"}
-    place = Place(Server(f"http://127.0.0.1:{port}"), "words", "test", 4, digest(spec))
+    place = TaskAddress(OrsServer(f"http://127.0.0.1:{port}"), "words", "test", 4, digest(spec))
     async with opened(place) as episode:
         assert await episode.prompt() == "Word 4: find its 4 letters."
         bridge = Bridge(episode, (await episode.tools())[0], lambda *paid: None, lambda row: None)
@@ -293,9 +293,9 @@ async def test_a_real_server_runs_a_call_once_though_the_connection_is_cut(serve
         before = server.lines().count("wait")
         found = await bridge.call("wait", {"seconds": 1})
         assert cuts == [0] and server.lines().count("wait") == before + 1
-        assert isinstance(found, Output) and found.blocks[0]["text"] == "0 guesses," + " " * 9000 + "no more"
-        assert isinstance(await bridge.call("answer", {"wrong": 1}), Refusal) and not bridge.finished
-        assert isinstance(await bridge.call("fail", {}), Refusal)
+        assert isinstance(found, ToolOutput) and found.blocks[0]["text"] == "0 guesses," + " " * 9000 + "no more"
+        assert isinstance(await bridge.call("answer", {"wrong": 1}), CallRefused) and not bridge.finished
+        assert isinstance(await bridge.call("fail", {}), CallRefused)
         assert "failed: the dictionary is lost." in one_line(bridge.failed.result())
     assert server.lines()[-1] == "teardown echo"
     proxy.close()
@@ -304,11 +304,11 @@ async def test_a_real_server_runs_a_call_once_though_the_connection_is_cut(serve
 async def test_secrets_reach_both_dialects(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORD_KEY", "four")
     spec = {"number": 4, "word": "echo", "split": "test"}
-    place = Place(Server(server.url), "words", "test", 4, digest(spec), secrets=("WORD_KEY",))
+    place = TaskAddress(OrsServer(server.url), "words", "test", 4, digest(spec), secrets=("WORD_KEY",))
     async with opened(place) as episode:
         await episode.prompt()
         found = await episode.call("secret", {})
-    assert isinstance(found, Output) and found.blocks[0]["text"] == "WORD_KEY of 4"
+    assert isinstance(found, ToolOutput) and found.blocks[0]["text"] == "WORD_KEY of 4"
 
 
 @pytest.mark.timeout(900)  # a job of the command line

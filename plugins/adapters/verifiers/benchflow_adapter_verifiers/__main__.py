@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchflow_adapter_verifiers.environment import GENERATIONS, Environment
+from benchflow_adapter_verifiers.environment import GENERATIONS, VerifiersEnvironment
 from benchflow_core.errors import BenchflowError
 
 
@@ -14,11 +14,11 @@ def main() -> int:
         return 2
     try:
         for generation in GENERATIONS:
-            Environment(generation).ensure()
+            VerifiersEnvironment(generation).ensure()
     except BenchflowError as error:
         print(f"error: {error.message} {error.remedy or ''}".rstrip(), file=sys.stderr)
         return 1
-    print(Environment("0.4").home.parent)
+    print(VerifiersEnvironment("0.4").home.parent)
     return 0
 
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from benchflow_wires.asgi import serve_app
 
-from benchflow_adapter_verifiers.process import Message, Worker
+from benchflow_adapter_verifiers.process import EnvironmentWorker, Message
 from benchflow_adapter_verifiers.source import environment_of, module_folder
 from benchflow_adapter_verifiers.task import PORT
 from benchflow_adapter_verifiers.verdict import VERDICT
@@ -74,14 +74,14 @@ async def _open(episode: Episode) -> Play:
             remedy="Name a role for each seat in the config's scenes.",
         )
     spec = meta["spec"]
-    worker = await Worker.of(environment_of(spec, root), module_folder(spec, root), tuple(spec["allow_env"]))
+    worker = await EnvironmentWorker.of(environment_of(spec, root), module_folder(spec, root), tuple(spec["allow_env"]))
     return Play(episode, worker, dict(zip(seats, roles, strict=False)) if len(seats) == 1 else {s: s for s in seats})
 
 
 class Play:
     """One episode, from this side."""
 
-    def __init__(self, episode: Episode, worker: Worker, roles: Mapping[str, str]) -> None:
+    def __init__(self, episode: Episode, worker: EnvironmentWorker, roles: Mapping[str, str]) -> None:
         self._episode, self._worker, self._roles = episode, worker, roles
         self._number = worker.number()
         self._prompts: asyncio.Queue[Message | None] = asyncio.Queue()

@@ -15,7 +15,7 @@ from typing import Final
 from benchflow_core.contracts import Check
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["GENERATIONS", "HOME_VARIABLE", "WORKER", "Environment", "check"]
+__all__ = ["GENERATIONS", "HOME_VARIABLE", "WORKER", "VerifiersEnvironment", "check"]
 
 HOME_VARIABLE: Final = "BENCHFLOW_VERIFIERS_HOME"
 GENERATIONS: Final = {"0.4": ("verifiers==0.4.0", "benchflow_current"), "0.3": ("verifiers==0.3.1", "benchflow_older")}
@@ -27,7 +27,7 @@ _PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "HF_HOME",
 
 
 @dataclass(frozen=True)
-class Environment:
+class VerifiersEnvironment:
     """A generation of Verifiers, with one more package where the environment is one."""
 
     generation: str
@@ -100,7 +100,7 @@ class Environment:
 
 
 def check() -> list[Check]:
-    missing = [generation for generation in GENERATIONS if not (Environment(generation).home / _MARK).exists()]
+    missing = [generation for generation in GENERATIONS if not (VerifiersEnvironment(generation).home / _MARK).exists()]
     if not missing:
         return [Check("Verifiers", "ok", f"both generations in {_root()}")]
     advice = "python -m benchflow_adapter_verifiers install"

@@ -11,20 +11,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from benchflow_adapter_verifiers.environment import WORKER, Environment
+from benchflow_adapter_verifiers.environment import WORKER, VerifiersEnvironment
 from benchflow_core.errors import InfrastructureError
 
-__all__ = ["Message", "Worker"]
+__all__ = ["EnvironmentWorker", "Message"]
 
 Message = dict[str, Any]
 _LINE: Final = 1 << 28
 _TAIL: Final = 4000
 
 
-class Worker:
+class EnvironmentWorker:
     """Requests out, answers in. It ends with the event loop that started it, and by itself when this process does."""
 
-    _running: ClassVar[dict[tuple[Any, ...], Worker]] = {}
+    _running: ClassVar[dict[tuple[Any, ...], EnvironmentWorker]] = {}
 
     def __init__(self) -> None:
         self.plays: dict[int, Callable[[Message], None]] = {}
@@ -35,7 +35,9 @@ class Worker:
         self._ready: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def of(cls, environment: Environment, modules: Path | None, allowed: tuple[str, ...]) -> Worker:
+    async def of(
+        cls, environment: VerifiersEnvironment, modules: Path | None, allowed: tuple[str, ...]
+    ) -> EnvironmentWorker:
         key = (asyncio.get_running_loop(), environment, modules, allowed)
         for old in [one for one in cls._running if one[0].is_closed()]:
             del cls._running[old]
@@ -67,7 +69,7 @@ class Worker:
         finally:
             del self._answers[number]
 
-    async def _live(self, environment: Environment, modules: Path | None, allowed: tuple[str, ...]) -> None:
+    async def _live(self, environment: VerifiersEnvironment, modules: Path | None, allowed: tuple[str, ...]) -> None:
         try:
             python = await asyncio.to_thread(environment.ensure)
             process = await asyncio.create_subprocess_exec(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from benchflow_adapter_verifiers.environment import GENERATIONS, WORKER, Environment
+from benchflow_adapter_verifiers.environment import GENERATIONS, WORKER, VerifiersEnvironment
 from benchflow_adapter_verifiers.plugin import FILE
 from benchflow_core.contracts import Fetched, SourceRequest
 from benchflow_core.errors import ConfigurationError
@@ -44,12 +44,12 @@ def fetch_tasks(request: SourceRequest, address: str) -> Fetched:
     return Fetched(_inside(root, request.path), {**stamp, "resolved_sha": digest})
 
 
-def environment_of(spec: Mapping[str, Any], root: Path) -> Environment:
+def environment_of(spec: Mapping[str, Any], root: Path) -> VerifiersEnvironment:
     """The Python environment that plays tasks of this description."""
     package = spec["package"]
     if package and spec["local"]:
         package = str((root / KEPT / package).resolve())
-    return Environment(spec["generation"], package, spec["digest"])
+    return VerifiersEnvironment(spec["generation"], package, spec["digest"])
 
 
 def module_folder(spec: Mapping[str, Any], root: Path) -> Path | None:
@@ -141,7 +141,7 @@ def _describe(address: str, spec: dict[str, Any], generations: list[str], staged
     for generation in generations:
         release, player = GENERATIONS[generation]
         spec.update(generation=generation, player=player)
-        plain, package = Environment(generation), spec["package"]
+        plain, package = VerifiersEnvironment(generation), spec["package"]
         try:
             if package and not spec["local"]:
                 plain.ensure()

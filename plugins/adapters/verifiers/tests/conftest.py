@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchflow_adapter_verifiers.environment import Environment
+from benchflow_adapter_verifiers.environment import VerifiersEnvironment
 
 TASKSETS = Path(__file__).with_name("tasksets")
 
@@ -29,7 +29,9 @@ class Played:
 @pytest.fixture(scope="session")
 def installed() -> None:
     """Tests never install the environments: that is 800 MB."""
-    if not all((Environment(generation).home / ".benchflow-installed").exists() for generation in ("0.4", "0.3")):
+    if not all(
+        (VerifiersEnvironment(generation).home / ".benchflow-installed").exists() for generation in ("0.4", "0.3")
+    ):
         pytest.skip("needs the environments of Verifiers: run scripts/verifiers_env.sh")
 
 
@@ -42,7 +44,7 @@ def bench(tmp_path: Path) -> Callable[..., Played]:
         words = [sys.executable, "-m", "benchflow_core.cli.main", "eval", "create", "--jobs-dir", "jobs"]
         words += ["--source-env", address, "--sandbox", "local", *(args or ("-a", "scripted"))]
         words += [] if args else ["--agent-option", f"script={script}"]
-        home = os.environ.get("BENCHFLOW_VERIFIERS_HOME") or str(Environment("0.4").home.parent)
+        home = os.environ.get("BENCHFLOW_VERIFIERS_HOME") or str(VerifiersEnvironment("0.4").home.parent)
         env = {**os.environ, "BENCHFLOW_CACHE": str(tmp_path / "cache"), "BENCHFLOW_VERIFIERS_HOME": home}
         done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=900, check=False)
         results = {}

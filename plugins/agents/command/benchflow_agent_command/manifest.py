@@ -14,7 +14,7 @@ from benchflow_core.contracts import AgentContext, AgentSpec, AuthOption, Launch
 from benchflow_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from benchflow_agent_command.manifest_schema import Manifest
+    from benchflow_agent_command.manifest_schema import AgentManifest
 
 __all__ = ["manifest_agent"]
 
@@ -48,13 +48,13 @@ def manifest_agent(name: str) -> AgentSpec:
     )
 
 
-def _read(path: Path) -> Manifest:
+def _read(path: Path) -> AgentManifest:
     from pydantic import ValidationError
 
-    from benchflow_agent_command.manifest_schema import Manifest
+    from benchflow_agent_command.manifest_schema import AgentManifest
 
     try:
-        manifest = Manifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        manifest = AgentManifest.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -75,7 +75,7 @@ def _read(path: Path) -> Manifest:
     return manifest
 
 
-def _layers(manifest: Manifest, prefix: str, folder: Path) -> tuple[Layer, ...]:
+def _layers(manifest: AgentManifest, prefix: str, folder: Path) -> tuple[Layer, ...]:
     install = manifest.install
     lock = _lock(folder / install.lock) if install.lock else None
     layers: tuple[Layer, ...] = npm_layers(prefix, *install.npm, lock=lock) if install.npm else ()
@@ -103,7 +103,7 @@ def _lock(path: Path) -> bytes:
     return content
 
 
-def _prepare(manifest: Manifest, prefix: str, context: AgentContext) -> Launch:
+def _prepare(manifest: AgentManifest, prefix: str, context: AgentContext) -> Launch:
     endpoint = context.endpoint
     values = {
         "prefix": prefix,

@@ -27,7 +27,7 @@ class Install(BaseModel):
     """Further commands; `${prefix}` is where they install to."""
 
 
-class Manifest(BaseModel):
+class AgentManifest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Name

@@ -34,11 +34,11 @@ CHANGING = ("bash", "write", "edit")
 KINDS = {"bash": "execute", "read": "read", "write": "edit", "edit": "edit", "glob": "search", "grep": "search"}
 
 
-class Cancelled(BaseException):
+class TurnCancelled(BaseException):
     """Not an `Exception`: the harness turns those into tool results."""
 
 
-class Box(Sandbox):
+class HarnessBox(Sandbox):
     """The harness's sandbox, which is here already."""
 
     def __init__(self, cwd: str) -> None:
@@ -99,16 +99,16 @@ class Box(Sandbox):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-class Session:
-    def __init__(self, agent: Agent, cwd: str) -> None:
+class HarnessSession:
+    def __init__(self, agent: HarnessAgent, cwd: str) -> None:
         self.agent = agent
         self.id = str(uuid.uuid4())
-        self.box = Box(cwd)
+        self.box = HarnessBox(cwd)
         self.box.start()
-        self.turn: Turn | None = None
+        self.turn: HarnessTurn | None = None
 
     def prompt(self, text: str, answer: Callable[..., None]) -> None:
-        turn = self.turn = Turn(self, answer)
+        turn = self.turn = HarnessTurn(self, answer)
         threading.Thread(target=turn.run, args=(text,), daemon=True).start()
 
     def update(self, what: str, /, **values: Any) -> None:
@@ -117,16 +117,16 @@ class Session:
         )
 
 
-class Turn:
+class HarnessTurn:
     """One run of the harness, told as it goes. A cancelled one is answered at once and ends at its next step."""
 
-    def __init__(self, session: Session, answer: Callable[..., None]) -> None:
+    def __init__(self, session: HarnessSession, answer: Callable[..., None]) -> None:
         self.session, self.answer, self.cancelled = session, answer, False
 
     def run(self, text: str) -> None:
         try:
             result = self.work(text)
-        except Cancelled:
+        except TurnCancelled:
             return
         except Exception as error:
             self.answer(error={"code": -32603, "message": f"{type(error).__name__}: {error}"[:2000]})
@@ -162,7 +162,7 @@ class Turn:
 
     def check(self) -> None:
         if self.cancelled:
-            raise Cancelled
+            raise TurnCancelled
 
     def call(self, do: Callable[[str, Any], str], name: str, arguments: Any) -> str:
         self.check()
@@ -203,9 +203,9 @@ class Turn:
         self.answer(result={"stopReason": "cancelled"})
 
 
-class Agent:
+class HarnessAgent:
     def __init__(self) -> None:
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, HarnessSession] = {}
         self.waiting: dict[Any, tuple[threading.Event, list[dict[str, Any]]]] = {}
         self.lock = threading.Lock()
 
@@ -241,7 +241,7 @@ class Agent:
             info = {"name": "harvey-lab-harness", "version": VERSION}
             self.send(id=number, result={"protocolVersion": 1, "agentInfo": info, "agentCapabilities": {}})
         elif method == "session/new":
-            session = Session(self, params["cwd"])
+            session = HarnessSession(self, params["cwd"])
             self.sessions[session.id] = session
             self.send(id=number, result={"sessionId": session.id})
         elif method == "session/prompt":
@@ -256,7 +256,7 @@ class Agent:
 
 
 if __name__ == "__main__":
-    agent = Agent()
+    agent = HarnessAgent()
     for line in sys.stdin:
         if line.strip():
             agent.handle(json.loads(line))

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from benchflow_agent_scripted.shapes import SCRIPT, STEPS, TURN, Shape
+from benchflow_agent_scripted.shapes import SCRIPT, STEPS, TURN, ValueRule
 from benchflow_agent_scripted.yamltree import Tree, read_yaml
 from benchflow_core.errors import ConfigurationError
 
@@ -89,7 +89,7 @@ class _Reader:
         self._fields(step, path, {names[0]: value, **extras}, "")
         return {"do": names[0], **step}
 
-    def _fields(self, data: Any, path: tuple[Any, ...], shapes: Mapping[str, Shape], expected: str) -> None:
+    def _fields(self, data: Any, path: tuple[Any, ...], shapes: Mapping[str, ValueRule], expected: str) -> None:
         if not isinstance(data, dict):
             raise self._wrong(path, f"expected {expected}")
         for key, value in data.items():

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SCRIPT", "STEPS", "TURN", "Shape"]
+__all__ = ["SCRIPT", "STEPS", "TURN", "ValueRule"]
 
 
 @dataclass(frozen=True)
-class Shape:
+class ValueRule:
     """A test and the words for what it wants."""
 
     wants: str
@@ -24,11 +24,11 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Fields(Shape):
+class Fields(ValueRule):
     """A mapping with these keys."""
 
-    required: Mapping[str, Shape]
-    optional: Mapping[str, Shape]
+    required: Mapping[str, ValueRule]
+    optional: Mapping[str, ValueRule]
 
     def problem(self, value: Any) -> str | None:
         if not isinstance(value, dict):
@@ -44,10 +44,10 @@ class Fields(Shape):
 
 
 @dataclass(frozen=True)
-class Either(Shape):
+class Either(ValueRule):
     """The short form or the long one."""
 
-    short: Shape
+    short: ValueRule
     long: Fields
 
     def problem(self, value: Any) -> str | None:
@@ -69,47 +69,47 @@ def _base64(value: Any) -> bool:
         return False
 
 
-def _fields(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Fields:
+def _fields(required: Mapping[str, ValueRule], optional: Mapping[str, ValueRule] | None = None) -> Fields:
     names = ", ".join(required) or ", ".join(optional or {})
     return Fields(f"a mapping with {names}", lambda v: isinstance(v, dict), required, optional or {})
 
 
-def _either(short: Shape, long: Fields) -> Either:
+def _either(short: ValueRule, long: Fields) -> Either:
     return Either(f"{short.wants}, or {long.wants}", lambda v: True, short, long)
 
 
-TEXT = Shape("text (in quotes if it looks like something else)", lambda v: isinstance(v, str))
-COUNT = Shape("a whole number, 0 or more", lambda v: _whole(v) and v >= 0)
-POSITIVE = Shape("a whole number, 1 or more", lambda v: _whole(v) and v >= 1)
-WHOLE = Shape("a whole number", _whole)
-EXIT = Shape("an exit code 0 to 255, or a signal as -1 to -64", lambda v: _whole(v) and -64 <= v <= 255)
-SECONDS = Shape("a number of seconds", lambda v: _number(v) and 0 <= v <= 86400 * 365)
-MONEY = Shape("a number", lambda v: _number(v) and v >= 0)
-BOOL = Shape("true or false", lambda v: isinstance(v, bool))
-ANYTHING = Shape("a value", lambda v: True)
-MAPPING = Shape("a mapping", lambda v: isinstance(v, dict))
-LIST = Shape("a list", lambda v: isinstance(v, list))
-STRINGS = Shape("a mapping of text", lambda v: isinstance(v, dict) and all(isinstance(i, str) for i in v.values()))
-REASON = Shape("a reason, or null to leave it out", lambda v: v is None or isinstance(v, str))
+TEXT = ValueRule("text (in quotes if it looks like something else)", lambda v: isinstance(v, str))
+COUNT = ValueRule("a whole number, 0 or more", lambda v: _whole(v) and v >= 0)
+POSITIVE = ValueRule("a whole number, 1 or more", lambda v: _whole(v) and v >= 1)
+WHOLE = ValueRule("a whole number", _whole)
+EXIT = ValueRule("an exit code 0 to 255, or a signal as -1 to -64", lambda v: _whole(v) and -64 <= v <= 255)
+SECONDS = ValueRule("a number of seconds", lambda v: _number(v) and 0 <= v <= 86400 * 365)
+MONEY = ValueRule("a number", lambda v: _number(v) and v >= 0)
+BOOL = ValueRule("true or false", lambda v: isinstance(v, bool))
+ANYTHING = ValueRule("a value", lambda v: True)
+MAPPING = ValueRule("a mapping", lambda v: isinstance(v, dict))
+LIST = ValueRule("a list", lambda v: isinstance(v, list))
+STRINGS = ValueRule("a mapping of text", lambda v: isinstance(v, dict) and all(isinstance(i, str) for i in v.values()))
+REASON = ValueRule("a reason, or null to leave it out", lambda v: v is None or isinstance(v, str))
 
 _OPTION = _fields({"optionId": TEXT, "name": TEXT, "kind": TEXT})
-_OPTIONS = Shape(
+_OPTIONS = ValueRule(
     "a list of options with optionId, name and kind",
     lambda v: isinstance(v, list) and bool(v) and not any(_OPTION.problem(o) for o in v),
 )
 _ENTRY = _either(TEXT, _fields({"content": TEXT}, {"status": TEXT, "priority": TEXT}))
-_PLAN = Shape(
+_PLAN = ValueRule(
     "a list of texts, or of mappings with content, status and priority",
     lambda v: isinstance(v, list) and not any(_ENTRY.problem(e) for e in v),
 )
 _PERMISSION = _either(BOOL, _fields({"options": _OPTIONS}))
-_TOOL: Mapping[str, Shape] = {"title": TEXT, "kind": TEXT, "id": TEXT, "permission": _PERMISSION}
-_CHILD: Mapping[str, Shape] = {**_TOOL, "cwd": TEXT, "env": STRINGS}
-_CHUNKS: Mapping[str, Shape] = {"chunk": POSITIVE, "delay": SECONDS}
+_TOOL: Mapping[str, ValueRule] = {"title": TEXT, "kind": TEXT, "id": TEXT, "permission": _PERMISSION}
+_CHILD: Mapping[str, ValueRule] = {**_TOOL, "cwd": TEXT, "env": STRINGS}
+_CHUNKS: Mapping[str, ValueRule] = {"chunk": POSITIVE, "delay": SECONDS}
 _TOKENS = dict.fromkeys(("input", "output", "cache_read", "cache_write", "context"), COUNT)
-_GARBAGE = _fields({}, {"text": TEXT, "base64": Shape("base64", _base64), "repeat": COUNT, "newline": BOOL})
+_GARBAGE = _fields({}, {"text": TEXT, "base64": ValueRule("base64", _base64), "repeat": COUNT, "newline": BOOL})
 
-STEPS: Mapping[str, tuple[Shape, Mapping[str, Shape]]] = {
+STEPS: Mapping[str, tuple[ValueRule, Mapping[str, ValueRule]]] = {
     "say": (TEXT, _CHUNKS),
     "think": (TEXT, _CHUNKS),
     "plan": (_PLAN, {}),
@@ -134,5 +134,5 @@ STEPS: Mapping[str, tuple[Shape, Mapping[str, Shape]]] = {
     "send": (ANYTHING, {}),
     "close_stdout": (BOOL, {}),
 }
-TURN: Mapping[str, Shape] = {"match": TEXT, "steps": LIST}
-SCRIPT: Mapping[str, Shape] = {"turns": LIST, "otherwise": LIST, "auth": TEXT}
+TURN: Mapping[str, ValueRule] = {"match": TEXT, "steps": LIST}
+SCRIPT: Mapping[str, ValueRule] = {"turns": LIST, "otherwise": LIST, "auth": TEXT}

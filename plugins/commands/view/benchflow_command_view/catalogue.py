@@ -11,7 +11,7 @@ from pathlib import Path
 from benchflow_core.contracts import ResultsReader
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["Catalogue", "Place", "is_rollout", "safe"]
+__all__ = ["JobCatalogue", "JobPlace", "is_rollout", "safe"]
 
 _FRESH = 2.0
 """Seconds for which the list of jobs is taken as it was."""
@@ -32,7 +32,7 @@ def is_rollout(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class JobPlace:
     """A job, or some of its rollouts."""
 
     path: Path
@@ -60,13 +60,13 @@ def _named(parent: Path, rid: str) -> str | None:
     return next((p.name for p in parent.iterdir() if safe(p.name) == rid and _plain_folder(p)), None)
 
 
-class Catalogue:
+class JobCatalogue:
     """The paths given on the command line."""
 
     def __init__(self, reader: ResultsReader, paths: Sequence[Path]) -> None:
         self._reader, self._paths = reader, [path.resolve() for path in paths]
         self.session = self._paths[0] if self._paths[0].is_file() else None
-        self._found: dict[str, Place] = {}
+        self._found: dict[str, JobPlace] = {}
         self._looked = float("-inf")
         if self.session and len(self._paths) > 1:
             raise ConfigurationError("a session file is opened by itself.", remedy="Name one file, or folders.")
@@ -95,37 +95,37 @@ class Catalogue:
     def title(self) -> str:
         return ", ".join(path.name or str(path) for path in self._paths[:3])
 
-    def jobs(self) -> dict[str, Place]:
+    def jobs(self) -> dict[str, JobPlace]:
         """By the name in addresses."""
         if self.session is None and time.monotonic() - self._looked > _FRESH:
-            found: dict[str, Place] = {}
+            found: dict[str, JobPlace] = {}
             for path in self._paths:
                 for name, place in self._below(path):
                     self._add(found, name, place)
             self._found, self._looked = found, time.monotonic()
         return self._found
 
-    def _below(self, path: Path) -> list[tuple[str, Place]]:
+    def _below(self, path: Path) -> list[tuple[str, JobPlace]]:
         if is_rollout(path):
             parent = path.parent.parent if path.parent.name == ATTEMPTS else path.parent
-            return [(parent.name, Place(parent, frozenset({path.name})))]
+            return [(parent.name, JobPlace(parent, frozenset({path.name})))]
         places = []
         for folder in self._reader.folders(path):
             inside = folder.relative_to(path).as_posix()
-            places.append((folder.name if inside == "." else inside, Place(folder)))
+            places.append((folder.name if inside == "." else inside, JobPlace(folder)))
         return places
 
-    def _add(self, found: dict[str, Place], name: str, place: Place) -> None:
+    def _add(self, found: dict[str, JobPlace], name: str, place: JobPlace) -> None:
         jid, number = safe(name), 1
         while jid in found and found[jid].path != place.path:
             number += 1
             jid = f"{safe(name)}~{number}"
         before = found.get(jid)
         if before and before.only and place.only:
-            place = Place(place.path, before.only | place.only)
+            place = JobPlace(place.path, before.only | place.only)
         found[jid] = place
 
-    def job(self, jid: str) -> Place:
+    def job(self, jid: str) -> JobPlace:
         """Without looking for others, where it is known already."""
         known = self._found.get(jid)
         return known if known is not None and known.path.is_dir() else self.jobs()[jid]

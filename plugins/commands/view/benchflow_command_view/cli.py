@@ -13,7 +13,7 @@ from benchflow_core.contracts import CommandContext
 
 if TYPE_CHECKING:
     from benchflow_command_view.documents import Documents
-    from benchflow_command_view.server import Server
+    from benchflow_command_view.server import ViewServer
 
 __all__ = ["view"]
 
@@ -45,12 +45,12 @@ def view(
     bench view JOB JOB                  side by side, paired by task
     bench view JOB --export job.html    one file to share: redacted, opens without a server
     """
-    from benchflow_command_view.catalogue import Catalogue
+    from benchflow_command_view.catalogue import JobCatalogue
     from benchflow_command_view.documents import Documents
 
     reader = ui.results()
     found = [Path(path) if Path(path).is_file() else reader.find(path, Path(jobs_dir)) for path in paths]
-    catalogue = Catalogue(reader, found or [reader.find(jobs_dir, Path(jobs_dir))])
+    catalogue = JobCatalogue(reader, found or [reader.find(jobs_dir, Path(jobs_dir))])
     documents = Documents(reader, catalogue, float("inf") if target else _PATIENCE)
     if target is not None:
         _export(ui, documents, Path(target))
@@ -75,9 +75,9 @@ def _export(ui: CommandContext, documents: Documents, target: Path) -> None:
 
 
 def _serve(ui: CommandContext, documents: Documents, port: int, *, opened: bool) -> None:
-    from benchflow_command_view.server import Server
+    from benchflow_command_view.server import ViewServer
 
-    with Server(documents, port, ui.warn) as server, _stopped_by_signals(server):
+    with ViewServer(documents, port, ui.warn) as server, _stopped_by_signals(server):
         ui.emit({"url": server.url, "port": server.server_port}, lambda: ui.out(server.url))
         ui.note("Ctrl-C stops it. The address holds a token: whoever has it can read these results.")
         _flush()
@@ -87,7 +87,7 @@ def _serve(ui: CommandContext, documents: Documents, port: int, *, opened: bool)
 
 
 @contextmanager
-def _stopped_by_signals(server: Server) -> Iterator[None]:
+def _stopped_by_signals(server: ViewServer) -> Iterator[None]:
     """SIGTERM ends it as Ctrl-C does: quietly, and the file for the browser is taken away."""
     import signal
     from threading import Thread
@@ -104,7 +104,7 @@ def _stopped_by_signals(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def _browser(server: Server) -> Iterator[None]:
+def _browser(server: ViewServer) -> Iterator[None]:
     """Opened through a file that only the user can read: on a command line everybody could read the token."""
     import os
     import sys

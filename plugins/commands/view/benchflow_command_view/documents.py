@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from benchflow_command_view import job_page, rollout_page
-from benchflow_command_view.catalogue import Catalogue, Place
+from benchflow_command_view.catalogue import JobCatalogue, JobPlace
 from benchflow_command_view.compare_page import compare_document
 from benchflow_command_view.files import read_file
 from benchflow_command_view.panels import panels_document
@@ -31,7 +31,7 @@ _JOBS = 8
 class Documents:
     """By key: `job/ID`, `rollout/ID/ID`, `steps/ID/ID/PAGE` and so on. `KeyError`: there is no such thing."""
 
-    def __init__(self, reader: ResultsReader, catalogue: Catalogue, patience: float = float("inf")) -> None:
+    def __init__(self, reader: ResultsReader, catalogue: JobCatalogue, patience: float = float("inf")) -> None:
         """`patience`: seconds after which a page shows what there is so far of a trajectory."""
         self.reader, self.catalogue, self.patience = reader, catalogue, patience
         self._sources: OrderedDict[Path, StepSource] = OrderedDict()
@@ -71,7 +71,7 @@ class Documents:
 
     # --- jobs -------------------------------------------------------------------------------------------------
 
-    def read_job(self, place: Place) -> JobResults:
+    def read_job(self, place: JobPlace) -> JobResults:
         try:
             return self.reader.job(place.path)
         except BenchflowError:
@@ -84,7 +84,7 @@ class Documents:
         with making:  # whoever asks meanwhile gets what is being made
             return self._job(jid, place)
 
-    def _job(self, jid: str, place: Place) -> Document:
+    def _job(self, jid: str, place: JobPlace) -> Document:
         mark = job_page.mark_of(place.path)
         with self._lock:
             if place.path in self._jobs and self._jobs[place.path][0] == mark:

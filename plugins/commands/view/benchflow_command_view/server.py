@@ -23,7 +23,7 @@ from benchflow_command_view.documents import Documents
 from benchflow_command_view.live import live_events
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
-__all__ = ["Server"]
+__all__ = ["ViewServer"]
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -46,7 +46,7 @@ _PAGE_HEAD: Final = '<link rel="stylesheet" href="style.css">'
 _PAGE_BODY: Final = '<script src="app.js" defer></script>'
 
 
-class Server(ThreadingHTTPServer):
+class ViewServer(ThreadingHTTPServer):
     """Serves until `shutdown`. One thread per connection, none outlives the process."""
 
     daemon_threads = True
@@ -86,7 +86,7 @@ def _encoded(value: Any) -> bytes:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: ViewServer
     server_version, sys_version = "benchflow-view", ""
     protocol_version = "HTTP/1.1"
     timeout = 120

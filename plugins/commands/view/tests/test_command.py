@@ -66,12 +66,12 @@ def test_json_is_one_document(view_env, jobs):
 
 
 def test_what_is_opened_decides_the_first_page(tmp_path, jobs):
-    from benchflow_command_view.catalogue import Catalogue
+    from benchflow_command_view.catalogue import JobCatalogue
 
     from benchflow_core.evaluation.stored import results_reader
 
     def first(*paths):
-        return Catalogue(results_reader(), paths).opens
+        return JobCatalogue(results_reader(), paths).opens
 
     assert first(jobs) == "/jobs"
     assert first(jobs / "before") == "/job/before"
@@ -87,11 +87,11 @@ def test_what_is_opened_decides_the_first_page(tmp_path, jobs):
 
 
 def test_two_folders_of_one_name_have_two_addresses(tmp_path):
-    from benchflow_command_view.catalogue import Catalogue
+    from benchflow_command_view.catalogue import JobCatalogue
 
     from benchflow_core.evaluation.stored import results_reader
 
     for parent in ("x", "y"):
         make_rollout(tmp_path / parent / "job", "t__1", TALK)
-    found = Catalogue(results_reader(), [tmp_path / "x" / "job", tmp_path / "y" / "job"]).jobs()
+    found = JobCatalogue(results_reader(), [tmp_path / "x" / "job", tmp_path / "y" / "job"]).jobs()
     assert list(found) == ["job", "job~2"] and {place.path.parent.name for place in found.values()} == {"x", "y"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from benchflow_command_view.steps.builder import Builder
+from benchflow_command_view.steps.builder import StepBuilder
 from benchflow_command_view.steps.diffs import line_diff
 from benchflow_command_view.steps.lines import Lines
 from benchflow_command_view.steps.source import StepSource
@@ -91,7 +91,7 @@ def test_long_texts_are_cut_and_the_whole_is_to_be_had(tmp_path):
 
 def test_calls_that_never_end_do_not_pile_up(tmp_path):
     store = StepStore()
-    builder = Builder(store)
+    builder = StepBuilder(store)
     for n in range(2000):
         builder.feed({"kind": "tool_call", "at": n, "turn": 1, "data": {"toolCallId": str(n), "title": f"t{n}"}})
     assert len(store._open) < 300
@@ -105,7 +105,7 @@ def test_calls_that_never_end_do_not_pile_up(tmp_path):
 
 def test_a_message_in_many_parts_costs_its_length_once():
     def seconds(n: int) -> float:
-        builder = Builder(StepStore())
+        builder = StepBuilder(StepStore())
         began = time.process_time()
         for _ in range(n):
             builder.feed({"kind": "agent_message_chunk", "at": 0, "turn": 1, "data": {"text": "word "}})

@@ -16,7 +16,7 @@ from typing import Any, Final
 from benchflow_core.contracts import DownloadLimits, Episode, private_folder
 from benchflow_core.errors import InfrastructureError
 
-__all__ = ["Message", "Outbox"]
+__all__ = ["Outbox", "RoleMessage"]
 
 _LIMITS: Final = DownloadLimits(max_bytes=1024 * 1024, max_entries=64, max_depth=2)
 _MOST_CHARACTERS: Final = 32_768
@@ -35,7 +35,7 @@ _EMPTY: Final = '[ ! -L "$2" ] || rm -f "$2"; rm -rf "$1" && mkdir -p "$1" && ch
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RoleMessage:
     """A message from one role to another."""
 
     sender: str
@@ -61,7 +61,7 @@ class Outbox:
         """Remove the folder, so that a verifier does not find it."""
         await self._episode.sandbox.exec(("rm", "-rf", self._folder), user="root", cwd="/", timeout=60)
 
-    async def collect(self, sender: str) -> list[Message]:
+    async def collect(self, sender: str) -> list[RoleMessage]:
         """Take what a role has written during its turn, and return what could be delivered."""
         folder = self._folder_of(sender)
         await self._remove_foreign(sender, folder)
@@ -103,8 +103,8 @@ class Outbox:
         for name in done.stdout.decode("utf-8", "replace").splitlines()[: _LIMITS.max_entries]:
             self._refuse(sender, name, _FOREIGN)
 
-    def _read(self, sender: str, file: Path) -> list[Message]:
-        sent: list[Message] = []
+    def _read(self, sender: str, file: Path) -> list[RoleMessage]:
+        sent: list[RoleMessage] = []
         try:
             found = list(_messages(json.loads(file.read_text("utf-8-sig")), file.stem))
         except (ValueError, TypeError, RecursionError) as error:
@@ -120,7 +120,7 @@ class Outbox:
             elif len(self._waiting[to]) + len(content) > _MOST_WAITING:
                 self._refuse(sender, file.name, f"more than {_MOST_WAITING} characters would wait for '{to}'")
             else:
-                sent.append(Message(sender, to, content))
+                sent.append(RoleMessage(sender, to, content))
                 self._waiting[to] += "\n" + json.dumps({"from": sender, "content": content}, ensure_ascii=False)
                 self._episode.note("outbox_message", {"from": sender, "to": to, "content": content})
         return sent

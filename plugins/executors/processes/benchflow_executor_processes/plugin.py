@@ -7,9 +7,9 @@ from benchflow_core.hookspecs import hookimpl
 
 
 def _open(context: ExecutorContext) -> Executor:
-    from benchflow_executor_processes.pool import Pool
+    from benchflow_executor_processes.pool import ProcessPool
 
-    return Pool(context)
+    return ProcessPool(context)
 
 
 @hookimpl

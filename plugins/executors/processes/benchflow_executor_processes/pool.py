@@ -8,10 +8,10 @@ import os
 from benchflow_core.contracts import Capacity, ExecutorContext, Hear, ItemResult, PlanItem, WorkerProcess
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["Pool"]
+__all__ = ["ProcessPool"]
 
 
-class Pool:
+class ProcessPool:
     """An item goes to the worker that has the fewest."""
 
     def __init__(self, context: ExecutorContext) -> None:

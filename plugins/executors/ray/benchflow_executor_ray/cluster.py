@@ -41,7 +41,7 @@ class _NoAnswer(Exception):
 
 
 @dataclass
-class Node:
+class ClusterNode:
     """A node of the cluster, and what of it this job uses."""
 
     id: str
@@ -64,7 +64,7 @@ class Cluster:
         self._silence = _seconds(context.options.get("silence"))
         self._owns = not ray.is_initialized()
         self._connect(context.options.get("address"))
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, ClusterNode] = {}
         self._seen = float("-inf")
         self._look()
         if not self._nodes:
@@ -127,11 +127,11 @@ class Cluster:
         for row in ray.nodes():
             has = row["Resources"]
             if row["Alive"] and has.get("CPU") and (self._resource is None or has.get(self._resource)):
-                node = Node(row["NodeID"], row["NodeManagerHostname"], has["CPU"], has.get("memory", 0) / 2**20)
+                node = ClusterNode(row["NodeID"], row["NodeManagerHostname"], has["CPU"], has.get("memory", 0) / 2**20)
                 alive[node.id] = self._nodes.get(node.id, node)
         self._nodes = alive
 
-    async def _choose(self, item: PlanItem) -> Node:
+    async def _choose(self, item: PlanItem) -> ClusterNode:
         """The one that is least full with it; one in doubt only where there is no other."""
         loop = asyncio.get_running_loop()
         clock = end = loop.time()
@@ -148,7 +148,7 @@ class Cluster:
                 await asyncio.sleep(1.0)
         return min(self._nodes.values(), key=lambda n: (n.doubtful_until > clock, (n.used + item.cpus) / n.cpus))
 
-    async def _actor(self, node: Node) -> Any:
+    async def _actor(self, node: ClusterNode) -> Any:
         async with node.ready:
             if node.actor is None:
                 place = NodeAffinitySchedulingStrategy(node.id, soft=False)

@@ -10,15 +10,15 @@ import aiohttp
 from aiohttp import web
 
 from benchflow_gateway_relay import policy
-from benchflow_gateway_relay.keys import Opened, unpriced
+from benchflow_gateway_relay.keys import OpenedModel, unpriced
 from benchflow_gateway_relay.recording import Recording
 
-__all__ = ["ClientGone", "Refused", "admit", "offered_secrets", "parsed", "read_body"]
+__all__ = ["ClientGone", "RequestRefused", "admit", "offered_secrets", "parsed", "read_body"]
 
 _MAX_BODY = 128 * 1024 * 1024
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The gateway's own no."""
 
     def __init__(self, status: int, message: str, kind: str = "refused") -> None:
@@ -49,13 +49,13 @@ async def read_body(request: web.BaseRequest) -> bytes:
             chunks.append(chunk)
             size += len(chunk)
             if size > _MAX_BODY:
-                raise Refused(413, f"the request is larger than {_MAX_BODY} bytes")
+                raise RequestRefused(413, f"the request is larger than {_MAX_BODY} bytes")
     except (aiohttp.ClientError, web.RequestPayloadError, ConnectionError) as error:
         raise ClientGone from error
     return b"".join(chunks)
 
 
-def admit(record: Recording) -> Opened:
+def admit(record: Recording) -> OpenedModel:
     """What the key opens of what was asked."""
     key, route = record.key, record.route
     assert route.wire is not None
@@ -65,19 +65,21 @@ def admit(record: Recording) -> Opened:
     record.model = asked if isinstance(asked, str) else None
     record.streamed = bool(body.get("stream")) if route.stream is None else route.stream
     if route.wire != key.request.client_wire:
-        raise Refused(404, f"this key speaks {key.request.client_wire}, not {route.wire}")
+        raise RequestRefused(404, f"this key speaks {key.request.client_wire}, not {route.wire}")
     if (field := policy.redirection(body)) is not None:
-        raise Refused(400, f"the field '{field}' is refused: a request may not choose its upstream")
+        raise RequestRefused(400, f"the field '{field}' is refused: a request may not choose its upstream")
     opened = key.opens(record.model)
     if opened is None:
         known = ", ".join((*key.models, *key.request.helpers))
-        raise Refused(404, f"model '{record.model}' is not declared for this rollout. Declared: {known}")
+        raise RequestRefused(404, f"model '{record.model}' is not declared for this rollout. Declared: {known}")
     if (why := unpriced(key.request, opened.target)) is not None:
-        raise Refused(403, why, "budget")
+        raise RequestRefused(403, why, "budget")
     if not key.request.allow_provider_tools and (tool := policy.provider_tool(route.wire, body)) is not None:
-        raise Refused(400, f"'{tool}' is refused: without network, tools and content of the provider's side are off")
+        raise RequestRefused(
+            400, f"'{tool}' is refused: without network, tools and content of the provider's side are off"
+        )
     if (used_up := key.over_budget()) is not None:
-        raise Refused(403, used_up, "budget")
+        raise RequestRefused(403, used_up, "budget")
     record.target = opened.target
     if opened.target.model != record.model:
         record.ask_instead(opened.target.model)
@@ -88,9 +90,9 @@ def parsed(raw: bytes) -> Mapping[str, Any]:
     try:
         body = json.loads(raw.decode("utf-8"), object_pairs_hook=policy.unique_keys)
     except policy.Duplicate as error:
-        raise Refused(400, f"the body is ambiguous: {error}") from None
+        raise RequestRefused(400, f"the body is ambiguous: {error}") from None
     except (ValueError, RecursionError):
-        raise Refused(400, "the body is not JSON") from None
+        raise RequestRefused(400, "the body is not JSON") from None
     if not isinstance(body, dict) or not body:
-        raise Refused(400, "the body is not a JSON object")
+        raise RequestRefused(400, "the body is not a JSON object")
     return body

@@ -17,11 +17,11 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay.log import ExchangeLog
 from benchflow_gateway_relay.replay import Replay
 
-__all__ = ["Key", "KeyRing", "Opened", "cost_of", "unpriced"]
+__all__ = ["Key", "KeyRing", "OpenedModel", "cost_of", "unpriced"]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedModel:
     """A model that a key opens, and the provider's credential for it."""
 
     target: ModelTarget
@@ -32,7 +32,7 @@ class Key:
     """One issued key. Its secret is not kept, only the hash."""
 
     def __init__(
-        self, identity: str, digest: bytes, request: KeyRequest, opens: tuple[Opened, ...], log: ExchangeLog
+        self, identity: str, digest: bytes, request: KeyRequest, opens: tuple[OpenedModel, ...], log: ExchangeLog
     ) -> None:
         self.id = identity
         self.request = request
@@ -52,7 +52,7 @@ class Key:
     def models(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(target.model for target in self.request.models))
 
-    def opens(self, model: str | None) -> Opened | None:
+    def opens(self, model: str | None) -> OpenedModel | None:
         """Return what answers a request for `model`: itself, or for a helper what the key says of helpers."""
         exact = next((o for o in self._opens if o.target.model == model), None)
         if exact or model is None or not any(fnmatchcase(model, pattern) for pattern in self.request.helpers):
@@ -61,7 +61,7 @@ class Key:
         if not self.request.own_helpers:
             return first
         prices = self.request.helper_prices.get(model, {})
-        return Opened(replace(first.target, model=model, prices=prices), first.credential)
+        return OpenedModel(replace(first.target, model=model, prices=prices), first.credential)
 
     # --- limits --------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class KeyRing:
         self._by_hash: dict[bytes, Key] = {}
         self._by_id: dict[str, Key] = {}
 
-    def issue(self, request: KeyRequest, opens: tuple[Opened, ...]) -> tuple[Key, str]:
+    def issue(self, request: KeyRequest, opens: tuple[OpenedModel, ...]) -> tuple[Key, str]:
         identity, secret = f"key-{secrets.token_hex(6)}", f"sk-bf-{secrets.token_urlsafe(32)}"
         key = Key(identity, _hash(secret), request, opens, ExchangeLog(self._folder / f"{identity}.jsonl"))
         self._by_hash[key.digest] = self._by_id[identity] = key

@@ -10,23 +10,23 @@ import aiohttp
 from aiohttp import web
 
 from benchflow_core.contracts import Wire
-from benchflow_gateway_relay.admission import ClientGone, Refused, admit, offered_secrets, read_body
-from benchflow_gateway_relay.keys import Key, KeyRing, Opened
+from benchflow_gateway_relay.admission import ClientGone, RequestRefused, admit, offered_secrets, read_body
+from benchflow_gateway_relay.keys import Key, KeyRing, OpenedModel
 from benchflow_gateway_relay.paths import Route, find_route, model_list, wire_of_path
 from benchflow_gateway_relay.recording import CLIENT_CLOSED, Recording
 from benchflow_gateway_relay.redaction import KeyFilter
 from benchflow_gateway_relay.replaying import send_recorded
 from benchflow_gateway_relay.sending import error, reason, send_stream, send_whole
 from benchflow_gateway_relay.sse import UsageEventFilter
-from benchflow_gateway_relay.upstream import BROKEN, Upstream, headers_back
+from benchflow_gateway_relay.upstream import BROKEN, ProviderClient, headers_back
 
-__all__ = ["Passage", "with_stream_usage"]
+__all__ = ["RequestForwarder", "with_stream_usage"]
 
 
-class Passage:
+class RequestForwarder:
     """The request handler of the relay's server. A gateway that translates replaces `_ask` and `_instead`."""
 
-    def __init__(self, keys: KeyRing, upstream: Upstream) -> None:
+    def __init__(self, keys: KeyRing, upstream: ProviderClient) -> None:
         self._keys = keys
         self._upstream = upstream
         self._without_stream_usage: set[str] = set()
@@ -52,7 +52,7 @@ class Passage:
             record.raw = await read_body(request)
             opened = admit(record)
             return await self._answer(request, record, opened)
-        except Refused as no:
+        except RequestRefused as no:
             record.failed(no.kind, no.message, no.status)
             return error(route.wire, no.status, no.message)
         except asyncio.CancelledError:
@@ -65,7 +65,7 @@ class Passage:
         finally:
             record.finish()
 
-    async def _answer(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, record: Recording, opened: OpenedModel) -> web.StreamResponse:
         """From the key's recording where it holds this request, else from the provider."""
         replay = record.key.replay
         if replay is not None and record.route.kind == "answer":
@@ -73,10 +73,10 @@ class Passage:
             if found is not None:
                 return await send_recorded(request, record, found, without_usage=with_stream_usage(record) is not None)
             if opened.target.credential_env and not opened.credential:
-                raise Refused(409, f"{record.divergence}, and there is no key to go on live", "replay_diverged")
+                raise RequestRefused(409, f"{record.divergence}, and there is no key to go on live", "replay_diverged")
         return await self._forward(request, record, opened)
 
-    async def _forward(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
+    async def _forward(self, request: web.BaseRequest, record: Recording, opened: OpenedModel) -> web.StreamResponse:
         wire = record.route.wire
         assert wire is not None
         try:
@@ -115,7 +115,7 @@ class Passage:
         return None
 
     async def _ask(
-        self, request: web.BaseRequest, record: Recording, opened: Opened
+        self, request: web.BaseRequest, record: Recording, opened: OpenedModel
     ) -> tuple[aiohttp.ClientResponse, bool]:
         """The provider's response, and whether its usage event is ours and not the client's."""
 

@@ -13,7 +13,7 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay import failures
 from benchflow_gateway_relay.keys import Key, cost_of
 from benchflow_gateway_relay.paths import Route
-from benchflow_gateway_relay.replies import Reply, read_reply
+from benchflow_gateway_relay.replies import WholeAnswer, read_reply
 
 __all__ = ["CLIENT_CLOSED", "Conclusion", "Recording"]
 
@@ -27,7 +27,7 @@ CLIENT_CLOSED = 499
 class Conclusion:
     """How a request ended."""
 
-    reply: Reply
+    reply: WholeAnswer
     usage: Usage
     model: str | None
     kind: str | None = None
@@ -136,14 +136,14 @@ class Recording:
             return ""
         return b"".join(self._chunks).decode("utf-8", "replace")
 
-    def _reply(self) -> Reply:
+    def _reply(self) -> WholeAnswer:
         assert self.route.wire is not None
         if self._size > _KEPT or not self._chunks:
-            return Reply(None, Usage(), None, False)
+            return WholeAnswer(None, Usage(), None, False)
         raw = b"".join(self._chunks)
         return read_reply(self.route.wire, raw, events=self.content_type.startswith("text/event-stream"))
 
-    def _judge(self, reply: Reply) -> tuple[str, str] | None:
+    def _judge(self, reply: WholeAnswer) -> tuple[str, str] | None:
         """What the provider's answer says of itself."""
         if not 200 <= self.status < 300:
             said = failures.message_of(reply.response)
@@ -158,7 +158,7 @@ class Recording:
             return "stream_cut", "the stream ended before the answer did"
         return None
 
-    def _usage(self, reply: Reply, failure: str | None) -> Usage:
+    def _usage(self, reply: WholeAnswer, failure: str | None) -> Usage:
         """Unknown stays unknown; what never reached a model, or was refused there, used nothing."""
         if self.target is None:
             return Usage(requests=0)

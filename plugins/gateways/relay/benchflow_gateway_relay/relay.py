@@ -8,10 +8,10 @@ from pathlib import Path
 
 from benchflow_core.contracts import Exchange, GatewayContext, HostEndpoint, KeyRequest, RolloutKey, Usage
 from benchflow_core.errors import ConfigurationError, InfrastructureError
-from benchflow_gateway_relay.keys import Key, KeyRing, Opened, unpriced
-from benchflow_gateway_relay.passing import Passage
-from benchflow_gateway_relay.serving import HOST, Server
-from benchflow_gateway_relay.upstream import Upstream, credential_of
+from benchflow_gateway_relay.keys import Key, KeyRing, OpenedModel, unpriced
+from benchflow_gateway_relay.passing import RequestForwarder
+from benchflow_gateway_relay.serving import HOST, RelayServer
+from benchflow_gateway_relay.upstream import ProviderClient, credential_of
 
 __all__ = ["Relay"]
 
@@ -29,8 +29,8 @@ class Relay:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.keys = KeyRing(folder)
         self._starting = asyncio.Lock()
-        self._server: Server | None = None
-        self._upstream: Upstream | None = None
+        self._server: RelayServer | None = None
+        self._upstream: ProviderClient | None = None
         self._closed = False
 
     def refuse(self, request: KeyRequest) -> None:
@@ -44,14 +44,14 @@ class Relay:
             if target.auth not in ("key", "bearer"):
                 raise ConfigurationError(f"the relay cannot log in to {target.provider} ({target.auth}).")
 
-    def passage(self, upstream: Upstream) -> Passage:
+    def passage(self, upstream: ProviderClient) -> RequestForwarder:
         """What handles requests."""
-        return Passage(self.keys, upstream)
+        return RequestForwarder(self.keys, upstream)
 
     async def issue(self, request: KeyRequest) -> RolloutKey:
         _refuse_always(request)
         self.refuse(request)
-        opens = tuple(Opened(target, credential_of(target, self.context.env)) for target in request.models)
+        opens = tuple(OpenedModel(target, credential_of(target, self.context.env)) for target in request.models)
         for opened in opens:
             names = opened.target.credential_env
             if names and not opened.credential and request.replay is None:
@@ -102,8 +102,8 @@ class Relay:
             if self._closed:
                 raise InfrastructureError("the gateway is closed.", retryable=False)
             if self._server is None:
-                self._upstream = Upstream(self.context.env)
-                self._server = await Server.start(self.passage(self._upstream).handle)
+                self._upstream = ProviderClient(self.context.env)
+                self._server = await RelayServer.start(self.passage(self._upstream).handle)
             return HostEndpoint(HOST, self._server.port)
 
 

@@ -15,7 +15,7 @@ from benchflow_core.contracts import Usage, Wire
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["Found", "Replay", "first_difference"]
+__all__ = ["RecordedAnswer", "Replay", "first_difference"]
 
 _ASIDE = frozenset(
     {"metadata", "client_metadata", "user", "safety_identifier", "prompt_cache_key", "session_id", "stream_options"}
@@ -42,7 +42,7 @@ _VOLATILE = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordedAnswer:
     """A recorded answer, and how it was found."""
 
     status: int
@@ -71,7 +71,7 @@ class Replay:
             self._like[_digest(line["wire"], _blurred(_plain(line["request"])))].append(number)
         self._left = set(self._places)
 
-    def find(self, wire: Wire | None, body: Mapping[str, Any]) -> tuple[Found | None, str | None]:
+    def find(self, wire: Wire | None, body: Mapping[str, Any]) -> tuple[RecordedAnswer | None, str | None]:
         """The answer to a request, or where it leaves the recording, in words."""
         plain = _plain(body)
         number = self._take(self._exact.get(_digest(wire, plain)))
@@ -147,9 +147,9 @@ def _checked(line: bytes, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _found(line: Mapping[str, Any], match: Literal["exact", "like"]) -> Found:
+def _found(line: Mapping[str, Any], match: Literal["exact", "like"]) -> RecordedAnswer:
     cut = line.get("error_type") in ("stream_cut", "client_gone", "revoked")
-    return Found(
+    return RecordedAnswer(
         status=line["status"] if line["status"] != 499 else 200,
         content_type=str(line.get("content_type") or "application/json"),
         answer=(line["answer"] or "").encode(),

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from benchflow_gateway_relay.recording import Recording
-from benchflow_gateway_relay.replay import Found
+from benchflow_gateway_relay.replay import RecordedAnswer
 from benchflow_gateway_relay.sending import send_stream, send_whole
 from benchflow_gateway_relay.sse import UsageEventFilter, whole_events
 
@@ -16,7 +16,7 @@ __all__ = ["send_recorded"]
 
 
 async def send_recorded(
-    request: web.BaseRequest, record: Recording, found: Found, *, without_usage: bool
+    request: web.BaseRequest, record: Recording, found: RecordedAnswer, *, without_usage: bool
 ) -> web.StreamResponse:
     """The recorded bytes. An answer that broke off then breaks off now."""
     record.replayed, record.recorded = found.match, found.usage
@@ -28,7 +28,7 @@ async def send_recorded(
     return await send_stream(request, record, found.status, headers, _parts(found), without)
 
 
-async def _parts(found: Found) -> AsyncIterator[bytes]:
+async def _parts(found: RecordedAnswer) -> AsyncIterator[bytes]:
     for event in whole_events(found.answer):
         yield event
         await asyncio.sleep(0)

@@ -9,14 +9,14 @@ from typing import Final
 
 from aiohttp import web
 
-__all__ = ["HOST", "Server"]
+__all__ = ["HOST", "RelayServer"]
 
 HOST: Final = "127.0.0.1"
 _QUIET = logging.getLogger("benchflow_gateway_relay.server")
 _QUIET.disabled = True  # what goes wrong with a request is in its exchange
 
 
-class Server:
+class RelayServer:
     """One handler for everything. A client that goes away cancels it, and with it the request to the provider."""
 
     def __init__(self, handlers: web.Server, server: asyncio.Server) -> None:
@@ -25,7 +25,7 @@ class Server:
         self.port: int = server.sockets[0].getsockname()[1]
 
     @classmethod
-    async def start(cls, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> Server:
+    async def start(cls, handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> RelayServer:
         handlers = web.Server(
             handle, handler_cancellation=True, access_log=None, logger=_QUIET, keepalive_timeout=3600.0
         )

@@ -13,11 +13,11 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from benchflow_core.contracts import ModelTarget
-from benchflow_gateway_relay.keys import Opened
+from benchflow_gateway_relay.keys import OpenedModel
 from benchflow_gateway_relay.paths import Route, upstream_url
 from benchflow_gateway_relay.redaction import KeyFilter
 
-__all__ = ["BROKEN", "Upstream", "credential_of", "headers_back"]
+__all__ = ["BROKEN", "ProviderClient", "credential_of", "headers_back"]
 
 BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 """What a request to a provider fails with."""
@@ -36,7 +36,7 @@ def credential_of(target: ModelTarget, env: Mapping[str, str]) -> str:
     return next((env[name] for name in target.credential_env if env.get(name)), "")
 
 
-class Upstream:
+class ProviderClient:
     """One connection pool for all providers of a job."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ class Upstream:
 
     async def post(
         self,
-        opened: Opened,
+        opened: OpenedModel,
         route: Route,
         body: bytes,
         headers: Mapping[str, str],

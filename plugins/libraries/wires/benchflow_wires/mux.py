@@ -23,7 +23,7 @@ FRAME = 32 * 1024
 MAX_STREAMS = 512
 
 
-class Violation(Exception):
+class MuxViolation(Exception):
     """The other side breaks the protocol: nothing it says after that can be trusted."""
 
 
@@ -84,7 +84,7 @@ class Stream:
         async with self._changed:
             if kind == DATA:
                 if self._ended or len(self._buffer) + len(payload) > WINDOW:
-                    raise Violation("more data than was granted")
+                    raise MuxViolation("more data than was granted")
                 self._buffer += payload
             elif kind == GRANT:
                 self._credit = min(self._credit + int.from_bytes(payload, "big"), WINDOW)
@@ -141,7 +141,7 @@ class Mux:
         await self._pong.wait()
 
     async def run(self) -> None:
-        """Until the other side is gone. Raises `Violation`."""
+        """Until the other side is gone. Raises `MuxViolation`."""
         buffer = bytearray()
         try:
             while True:
@@ -152,7 +152,7 @@ class Mux:
                 while len(buffer) >= HEAD.size:
                     number, kind, length = HEAD.unpack_from(buffer)
                     if length > FRAME:
-                        raise Violation("a frame is too long")
+                        raise MuxViolation("a frame is too long")
                     if len(buffer) < HEAD.size + length:
                         break
                     payload = bytes(buffer[HEAD.size : HEAD.size + length])
@@ -169,7 +169,7 @@ class Mux:
         stream = self.streams.get(number)
         if kind == OPEN and self._accept is not None:
             if stream is not None:
-                raise Violation("a stream is opened twice")
+                raise MuxViolation("a stream is opened twice")
             if len(self.streams) >= MAX_STREAMS:
                 self._start(self.send(number, RESET))
                 return
@@ -186,7 +186,7 @@ class Mux:
         elif kind in (DATA, END, GRANT):
             await stream.took(kind, payload)
         else:
-            raise Violation("a frame makes no sense")
+            raise MuxViolation("a frame makes no sense")
 
     def _start(self, work: Any) -> None:
         def done(task: Any) -> None:

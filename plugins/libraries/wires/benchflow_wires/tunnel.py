@@ -11,7 +11,7 @@ from typing import Self
 
 from benchflow_core.contracts import HostEndpoint, Process, Sandbox
 from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError
-from benchflow_wires.mux import HEAD, HELLO, Mux, Stream, Violation, join
+from benchflow_wires.mux import HEAD, HELLO, Mux, MuxViolation, Stream, join
 
 __all__ = ["Tunnel"]
 
@@ -51,7 +51,7 @@ class Tunnel:
                 await tunnel._hello()
         except BaseException as error:
             await tunnel.close()
-            if isinstance(error, TimeoutError | Violation):
+            if isinstance(error, TimeoutError | MuxViolation):
                 raise InfrastructureError(f"the tunnel to the model gateway did not start: {error!r}.") from error
             raise
         return tunnel
@@ -101,7 +101,7 @@ class Tunnel:
             held += data
         number, kind, length = HEAD.unpack_from(held)
         if (number, kind, length) != (0, HELLO, 4):
-            raise Violation("no greeting")
+            raise MuxViolation("no greeting")
         self.port = int.from_bytes(held[HEAD.size : HEAD.size + 4], "big")
         rest = [held[HEAD.size + 4 :]]
 
@@ -112,7 +112,7 @@ class Tunnel:
         self._run = asyncio.create_task(self._serve(self._mux))
 
     async def _serve(self, mux: Mux) -> None:
-        with suppress(Violation, BenchflowError, OSError):
+        with suppress(MuxViolation, BenchflowError, OSError):
             await mux.run()
 
     async def _accept(self, stream: Stream) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from benchflow_sandbox_daytona.client import DaytonaClient
 from benchflow_sandbox_daytona.failures import translated
-from benchflow_sandbox_daytona.settings import Settings
+from benchflow_sandbox_daytona.settings import DaytonaSettings
 
 __all__ = ["describe"]
 
 
-async def describe(settings: Settings) -> str:
+async def describe(settings: DaytonaSettings) -> str:
     client = DaytonaClient(settings)
     try:
         with translated("the account does not answer"):

@@ -11,7 +11,7 @@ from daytona import AsyncDaytona, DaytonaConfig
 from daytona_api_client_async import ApiClient, Configuration, ObjectStorageApi, SnapshotsApi
 from engineio import async_client, base_client
 
-from benchflow_sandbox_daytona.settings import Settings
+from benchflow_sandbox_daytona.settings import DaytonaSettings
 
 __all__ = ["DaytonaClient"]
 
@@ -26,7 +26,7 @@ def _leave_interrupts_alone() -> None:
 class DaytonaClient:
     """The SDK's clients, made at the first request because they want a running loop."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: DaytonaSettings) -> None:
         self.settings = settings
         self._daytona: AsyncDaytona | None = None
         self._plain: ApiClient | None = None

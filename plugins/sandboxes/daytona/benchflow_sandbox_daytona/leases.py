@@ -11,7 +11,7 @@ from benchflow_core.contracts.sandboxes import Lease
 from benchflow_sandbox_daytona.client import DaytonaClient
 from benchflow_sandbox_daytona.failures import translated
 from benchflow_sandbox_daytona.images import remove_snapshot
-from benchflow_sandbox_daytona.settings import Settings
+from benchflow_sandbox_daytona.settings import DaytonaSettings
 
 __all__ = ["DaytonaAccount", "account"]
 
@@ -51,4 +51,4 @@ class DaytonaAccount(Account):
 
 
 def account(env: Mapping[str, str]) -> DaytonaAccount:
-    return DaytonaAccount(DaytonaClient(Settings.of(env)))
+    return DaytonaAccount(DaytonaClient(DaytonaSettings.of(env)))

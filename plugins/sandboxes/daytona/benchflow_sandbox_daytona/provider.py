@@ -21,7 +21,7 @@ from benchflow_sandbox_daytona.client import DaytonaClient
 from benchflow_sandbox_daytona.failures import translated
 from benchflow_sandbox_daytona.images import DaytonaImages
 from benchflow_sandbox_daytona.leases import DaytonaAccount
-from benchflow_sandbox_daytona.settings import Settings
+from benchflow_sandbox_daytona.settings import DaytonaSettings
 
 __all__ = ["VENDOR"]
 
@@ -34,7 +34,7 @@ class DaytonaVendor:
     """Daytona's daemon in every box: toolbox, SSH, web terminal, recordings. It asks for no key and is root here."""
 
     def __init__(self, context: SandboxContext) -> None:
-        self._settings = Settings.of(context.env or os.environ, context.options)
+        self._settings = DaytonaSettings.of(context.env or os.environ, context.options)
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
         self._client = DaytonaClient(self._settings)
         self.account = DaytonaAccount(self._client)

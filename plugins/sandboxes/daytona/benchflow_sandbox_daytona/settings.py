@@ -13,7 +13,7 @@ from benchflow_boxkit.sizes import Catalogue, Quantity, size_options
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["OPTIONS", "Settings", "credentials"]
+__all__ = ["OPTIONS", "DaytonaSettings", "credentials"]
 
 DEFAULT_URL: Final = "https://app.daytona.io/api"
 _SIZES: Final = (
@@ -33,7 +33,7 @@ _CONFIG: Final = ".config/daytona/config.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DaytonaSettings:
     place: str
     """The API's address."""
     key: str = field(repr=False)
@@ -45,7 +45,7 @@ class Settings:
     create_tries: int
 
     @classmethod
-    def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> Settings:
+    def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> DaytonaSettings:
         given = Options(options, OPTIONS, "Daytona")
         found = credentials(env)
         values = found.require()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from benchflow_boxkit.addresses import own_addresses
 
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 
 __all__ = ["SERVICES", "bridge_prefixes", "forbidden", "watch"]
 
@@ -45,7 +45,7 @@ def watch(changed: Callable[[], None]) -> Callable[[], None]:
     return end
 
 
-async def bridge_prefixes(engine: Engine, network: str) -> list[str]:
+async def bridge_prefixes(engine: EngineClient, network: str) -> list[str]:
     """Where the other containers of a network are, its gateway (which is the engine's host) included."""
     found: dict[str, Any] = await engine.network(network) or {}
     rows = (found.get("IPAM") or {}).get("Config") or ()

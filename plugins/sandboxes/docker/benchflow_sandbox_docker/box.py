@@ -18,7 +18,7 @@ from benchflow_core.errors import CapabilityMissing, InfrastructureError, Sandbo
 from benchflow_sandbox_docker import files
 from benchflow_sandbox_docker.container import Container
 from benchflow_sandbox_docker.engine.attached import Attached
-from benchflow_sandbox_docker.snapshots import Snapshots
+from benchflow_sandbox_docker.snapshots import ContainerSnapshots
 from benchflow_sandbox_docker.views import seal
 
 __all__ = ["DockerSandbox"]
@@ -36,7 +36,7 @@ class DockerSandbox(Box):
         upstream: Mapping[str, str],
         start: StartContainer,
         reach: Reach,
-        snapshots: Snapshots,
+        snapshots: ContainerSnapshots,
         forget: Callable[[DockerSandbox], None],
     ) -> None:
         super().__init__(image, request, upstream, forget)

@@ -11,7 +11,7 @@ from benchflow_core.contracts.common import Check
 from benchflow_core.errors import BenchflowError
 from benchflow_sandbox_docker import leases
 from benchflow_sandbox_docker.engine import host
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 
 __all__ = ["run"]
 
@@ -26,7 +26,7 @@ def run() -> list[Check]:
 
 
 async def _run() -> list[Check]:
-    engine = Engine(host.find())
+    engine = EngineClient(host.find())
     version = await engine.version()
     name = "Podman" if await engine.is_podman() else "Docker"
     found = [Check("engine", "ok", f"{name} {version.get('Version', '?')}, API {version.get('ApiVersion', '?')}")]

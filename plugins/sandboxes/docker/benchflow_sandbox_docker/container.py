@@ -16,7 +16,7 @@ from benchflow_boxkit.channel import Channel
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_core.errors import InfrastructureError, SandboxStartError
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.attached import Attached
 from benchflow_sandbox_docker.engine.http import EngineError
 from benchflow_sandbox_docker.interpreter import SUPERVISOR
@@ -125,14 +125,14 @@ def _limits(resources: Resources) -> dict[str, Any]:
 
 
 class Container:
-    def __init__(self, engine: Engine, channel: Channel, identity: str, network: str) -> None:
+    def __init__(self, engine: EngineClient, channel: Channel, identity: str, network: str) -> None:
         self.engine, self.channel, self.id, self.network = engine, channel, identity, network
         self.users: tuple[str, ...] = ("root",)
         self.notices: tuple[str, ...] = ()
         self._removing: asyncio.Future[None] | None = None
 
     @classmethod
-    async def start(cls, engine: Engine, plan: ContainerPlan) -> Container:
+    async def start(cls, engine: EngineClient, plan: ContainerPlan) -> Container:
         """Nothing of it is left on failure or cancellation."""
         name = f"benchflow-{secrets.token_hex(8)}"
         # The engine goes on with a request whose client went away: we see it to its end before we clean up.
@@ -183,7 +183,7 @@ class Container:
             await self.channel.close()
 
 
-async def _begin(engine: Engine, name: str, plan: ContainerPlan) -> tuple[str, Channel, ContainerPlan]:
+async def _begin(engine: EngineClient, name: str, plan: ContainerPlan) -> tuple[str, Channel, ContainerPlan]:
     try:
         identity = await engine.create(name, plan.create_config(), plan.platform)
     except EngineError as error:

@@ -15,16 +15,16 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, SandboxContext
 from benchflow_core.errors import BenchflowError, BuildError, ConfigurationError, InfrastructureError, TaskError
 from benchflow_sandbox_docker import archives, buildkit
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.http import EngineError
 
-__all__ = ["Images", "reference"]
+__all__ = ["EngineImages", "reference"]
 
 _REPOSITORY: Final = "benchflow-task"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundImage:
     """An image in the engine, and the one that agents' layers are made on."""
 
     name: str
@@ -34,14 +34,14 @@ class Found:
     substituted: bool = False
 
 
-class Images:
-    def __init__(self, engine: Engine, context: SandboxContext) -> None:
+class EngineImages:
+    def __init__(self, engine: EngineClient, context: SandboxContext) -> None:
         self._engine, self._context = engine, context
         self._locks = context.cache_dir / "docker" / "locks"
         self._building = asyncio.Semaphore(max(1, context.build_concurrency))
         self._making: dict[str, asyncio.Lock] = {}
 
-    async def find(self, request: ImageRequest) -> Found:
+    async def find(self, request: ImageRequest) -> FoundImage:
         if request.dockerfile is not None:
             return await self._from_dockerfile(request, request.dockerfile)
         if request.image is not None:
@@ -53,11 +53,11 @@ class Images:
             remedy="Add environment/Dockerfile or docker_image to the task, or give --base-image-override.",
         )
 
-    async def _prebuilt(self, request: ImageRequest, name: str) -> Found:
+    async def _prebuilt(self, request: ImageRequest, name: str) -> FoundImage:
         details = await self._engine.image(name) or await self._pull(name, request.platform)
         substituted = request.image is not None and name != request.image
         notices = (f"image {request.image} substituted by {name}",) if substituted else ()
-        return Found(name, details, str(details["Id"]), notices, substituted)
+        return FoundImage(name, details, str(details["Id"]), notices, substituted)
 
     async def _pull(self, name: str, platform: str | None) -> dict[str, Any]:
         key = f"pull-{name}"
@@ -78,7 +78,7 @@ class Images:
             raise InfrastructureError(f"The engine pulled {name} and does not have it.")
         return found
 
-    async def _from_dockerfile(self, request: ImageRequest, path: Path) -> Found:
+    async def _from_dockerfile(self, request: ImageRequest, path: Path) -> FoundImage:
         try:
             text = await asyncio.to_thread(path.read_text)
         except (OSError, UnicodeDecodeError) as error:
@@ -100,7 +100,7 @@ class Images:
             raise BuildError(f"{path.name}: the engine says it built {name} and does not have it.")
         said = f"{path.name}: every FROM substituted by {request.base_override}"
         notices = (said,) if request.base_override else ()
-        return Found(
+        return FoundImage(
             name,
             details,
             await self._base(recipe.base_of(request.target), details),
@@ -158,7 +158,7 @@ def _explained(recipe: dockerfile.Dockerfile, error: BenchflowError) -> BuildErr
     return BuildError(f"{text}.", remedy=remedy, details=details)
 
 
-def reference(found: Found, layers: str, runtimes: Mapping[str, str], meta: Mapping[str, Any]) -> ImageRef:
+def reference(found: FoundImage, layers: str, runtimes: Mapping[str, str], meta: Mapping[str, Any]) -> ImageRef:
     config = found.details.get("Config") or {}
     env = dict(row.partition("=")[::2] for row in config.get("Env") or ())
     return ImageRef(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from benchflow_boxkit.leases import CREATED, EXPIRES, OWNER, is_dead, lease
 
 from benchflow_core.contracts.sandboxes import Lease
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.host import find
 from benchflow_sandbox_docker.engine.http import EngineError
 
@@ -19,7 +19,7 @@ VOLUME: Final = "io.benchflow.volume"
 _REPLACED_SECONDS: Final = 6 * 3600.0
 
 
-async def _all(engine: Engine) -> AsyncIterator[Lease]:
+async def _all(engine: EngineClient) -> AsyncIterator[Lease]:
     for row in await engine.containers(OWNER):
         yield lease(f"container:{row['Id']}", row.get("Labels") or {})
     for row in await engine.networks(OWNER):
@@ -45,15 +45,15 @@ def _named(image: Mapping[str, Any]) -> bool:
 
 async def list_leases() -> AsyncIterator[Lease]:
     """Everything of ours in the engine that this environment points at."""
-    async for found in _all(Engine(find())):
+    async for found in _all(EngineClient(find())):
         yield found
 
 
 async def reap(found: Lease) -> None:
-    await _remove(Engine(find()), found)
+    await _remove(EngineClient(find()), found)
 
 
-async def _remove(engine: Engine, found: Lease) -> None:
+async def _remove(engine: EngineClient, found: Lease) -> None:
     what, _, identity = found.id.partition(":")
     with contextlib.suppress(EngineError):
         if what == "container":
@@ -66,7 +66,7 @@ async def _remove(engine: Engine, found: Lease) -> None:
             await engine.remove_volume(identity)
 
 
-async def reap_dead(engine: Engine) -> list[str]:
+async def reap_dead(engine: EngineClient) -> list[str]:
     """Remove what killed runs left. What is shared stays until its term is over."""
     dead = [found async for found in _all(engine) if is_dead(found)]
     for found in dead:

@@ -29,13 +29,13 @@ from benchflow_core.errors import CapabilityMissing, ConfigurationError, Sandbox
 from benchflow_sandbox_docker import addresses
 from benchflow_sandbox_docker.box import DockerSandbox
 from benchflow_sandbox_docker.container import Container, ContainerPlan, Mount
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.host import find
-from benchflow_sandbox_docker.images import Images, reference
+from benchflow_sandbox_docker.images import EngineImages, reference
 from benchflow_sandbox_docker.interpreter import INTERPRETER, MOUNT, PYTHON
 from benchflow_sandbox_docker.layers import Layers
 from benchflow_sandbox_docker.leases import reap_dead
-from benchflow_sandbox_docker.snapshots import Snapshots
+from benchflow_sandbox_docker.snapshots import ContainerSnapshots
 from benchflow_sandbox_docker.volumes import Volumes
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ class DockerProvider:
     def __init__(self, context: SandboxContext) -> None:
         self.context = context
         self._env = _environment(context)
-        self.engine = Engine(find(self._env))
+        self.engine = EngineClient(find(self._env))
         self._boxes: set[DockerSandbox | ComposeSandbox] = set()
-        self._images = Images(self.engine, context)
+        self._images = EngineImages(self.engine, context)
         self._volumes = Volumes(self.engine, context.cache_dir, context.labels)
         self._layers = Layers(self._volumes, context, self._open_builder)
-        self._snapshots = Snapshots(self.engine, context.cache_dir, context.labels, self._open_donor)
+        self._snapshots = ContainerSnapshots(self.engine, context.cache_dir, context.labels, self._open_donor)
         self._bridge: asyncio.Task[tuple[str, list[str]]] | None = None
         self._reaping: asyncio.Task[list[str]] | None = None
         self._walled: weakref.WeakSet[Container] = weakref.WeakSet()

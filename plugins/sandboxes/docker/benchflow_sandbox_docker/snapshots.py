@@ -17,12 +17,12 @@ from benchflow_core.contracts.sandboxes import Change, ImageRef, Snapshot
 from benchflow_core.errors import InfrastructureError, TransferRefused
 from benchflow_sandbox_docker import files
 from benchflow_sandbox_docker.container import Container
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.http import EngineError
 from benchflow_sandbox_docker.inside.state import ENGINE_FILES
 from benchflow_sandbox_docker.interpreter import MOUNT
 
-__all__ = ["Snapshots"]
+__all__ = ["ContainerSnapshots"]
 
 _REPOSITORY: Final = "benchflow-snapshot"
 _TERM: Final = 6 * 3600.0
@@ -40,8 +40,8 @@ Index = Mapping[str, Sequence[Any]]
 OpenDonor = Callable[[str], Awaitable[Container]]
 
 
-class Snapshots:
-    def __init__(self, engine: Engine, cache_dir: Path, labels: Mapping[str, str], open_donor: OpenDonor) -> None:
+class ContainerSnapshots:
+    def __init__(self, engine: EngineClient, cache_dir: Path, labels: Mapping[str, str], open_donor: OpenDonor) -> None:
         self._engine, self._labels, self._open_donor = engine, labels, open_donor
         self._cache = cache_dir / "docker" / "indexes"
         self._indexes: dict[str, asyncio.Future[Index]] = {}

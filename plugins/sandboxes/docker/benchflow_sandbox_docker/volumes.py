@@ -15,7 +15,7 @@ from typing import Final
 from benchflow_boxkit import leases
 from benchflow_boxkit.locks import file_lock
 
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.leases import VOLUME
 
 __all__ = ["Volumes"]
@@ -26,7 +26,7 @@ Fill = Callable[[str], Awaitable[None]]
 
 
 class Volumes:
-    def __init__(self, engine: Engine, cache_dir: Path, labels: Mapping[str, str]) -> None:
+    def __init__(self, engine: EngineClient, cache_dir: Path, labels: Mapping[str, str]) -> None:
         self._engine, self._locks, self._labels = engine, cache_dir / "docker" / "locks", labels
         self._known: dict[str, str] = {}
         self._making: dict[str, asyncio.Lock] = {}

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from benchflow_core.contracts import ImageRequest, Lease, Sandbox, SandboxContext, SandboxProvider, StartRequest
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.host import find
 from benchflow_sandbox_docker.plugin import benchflow_sandbox
 
@@ -23,16 +23,16 @@ IMAGE = "debian:bookworm-slim"
 
 
 @pytest.fixture
-def engine() -> Engine:
+def engine() -> EngineClient:
     """Where there is none the test is skipped; CI makes sure that there is one."""
     found = benchflow_sandbox().available()
     if not found.ok:
         pytest.skip(f"no Docker engine: {found.reason}")
-    return Engine(find())
+    return EngineClient(find())
 
 
 @pytest_asyncio.fixture
-async def mark(engine: Engine) -> AsyncIterator[str]:
+async def mark(engine: EngineClient) -> AsyncIterator[str]:
     """A label of this test's own; whatever carries it is removed afterwards."""
     label = secrets.token_hex(6)
     yield label

@@ -12,7 +12,7 @@ import pytest
 
 from benchflow_core.contracts import SandboxContext
 from benchflow_core.errors import BuildError, ConfigurationError, InfrastructureError
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.host import EngineAddress, available, find
 from benchflow_sandbox_docker.engine.http import EngineError, Http
 from benchflow_sandbox_docker.plugin import benchflow_sandbox
@@ -135,5 +135,5 @@ async def test_a_build_error_in_the_stream_is_raised_with_the_log(fake: Fake) ->
     text = b"".join(json.dumps(row).encode() + b"\r\n" for row in rows)
     fake.answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text)
     with pytest.raises(BuildError, match="exit code 9") as caught:
-        await Engine(fake.address).build({}, b"")
+        await EngineClient(fake.address).build({}, b"")
     assert caught.value.details["log"] == "Step 1\noh no\n"

@@ -10,7 +10,7 @@ import pytest
 
 from benchflow_core.contracts import ImageRequest, SandboxProvider, StartRequest
 from benchflow_core.errors import BenchflowError, BuildError, ConfigurationError
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 
 pytestmark = pytest.mark.docker
 
@@ -38,7 +38,7 @@ async def test_what_the_dockerfile_says_holds_in_the_box(provider: SandboxProvid
     assert await _output(provider, request, "sh", "-c", script) == "/work\nnobody\nfirst\nhello\ngiven\n"
 
 
-async def test_equal_content_is_built_once(open_provider: Open, task: Task, engine: Engine) -> None:
+async def test_equal_content_is_built_once(open_provider: Open, task: Task, engine: EngineClient) -> None:
     """Eight at once and then again, from another provider, and from another folder with another time stamp."""
     files = {"a/b": "x"}
     text = BASE + "COPY a /a\nRUN od -An -N8 -tx8 /dev/urandom >/stamp\n"

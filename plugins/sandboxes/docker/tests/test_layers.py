@@ -11,7 +11,7 @@ from benchflow_layers import NODE, NODE_VERSION, npm_layers
 
 from benchflow_core.contracts import ImageRequest, Layer, Lease, Runtime, SandboxProvider, StartRequest
 from benchflow_core.errors import BuildError, CapabilityMissing, ConfigurationError
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 
 pytestmark = pytest.mark.docker
 
@@ -42,7 +42,7 @@ async def _read(provider: SandboxProvider, request: ImageRequest, layer: Layer, 
 
 @pytest.mark.parametrize("base", BASES)
 async def test_python_runtime_installs_and_runs_on_any_base(
-    provider: SandboxProvider, engine: Engine, base: str
+    provider: SandboxProvider, engine: EngineClient, base: str
 ) -> None:
     if await engine.image(base) is None:
         pytest.skip(f"{base} is not here")
@@ -119,7 +119,7 @@ async def test_runtime_that_is_not_brought_is_refused(provider: SandboxProvider)
 
 
 async def test_layer_whose_volume_was_pruned_is_made_again(
-    open_provider: Open, engine: Engine, mark: str, find_leases: Callable[[str], Awaitable[list[Lease]]]
+    open_provider: Open, engine: EngineClient, mark: str, find_leases: Callable[[str], Awaitable[list[Lease]]]
 ) -> None:
     layer, request = _layer(), ImageRequest(image="debian:bookworm-slim")
     first = await _read(open_provider(), request, layer, "stamp")
@@ -129,7 +129,7 @@ async def test_layer_whose_volume_was_pruned_is_made_again(
     assert await _read(open_provider(), request, layer, "stamp") != first
 
 
-async def test_box_starts_although_our_python_was_pruned(provider: SandboxProvider, engine: Engine) -> None:
+async def test_box_starts_although_our_python_was_pruned(provider: SandboxProvider, engine: EngineClient) -> None:
     """Between two boxes of one job: the engine would mount an empty volume of that name."""
     image = await provider.prepare(ImageRequest(image="debian:bookworm-slim"))
     box = await provider.start(image, StartRequest(name="first"))

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from benchflow_core.contracts import Change, ImageRequest, Sandbox, SandboxProvider, StartRequest
 from benchflow_core.errors import TransferRefused
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.host import find
 
 pytestmark = pytest.mark.docker
@@ -122,7 +122,7 @@ async def test_undoing_a_path_below_a_planted_link_writes_nothing_through_it(
 
 
 async def test_nothing_but_kept_snapshots_outlives_the_provider(
-    provider: SandboxProvider, start: Start, engine: Engine
+    provider: SandboxProvider, start: Start, engine: EngineClient
 ) -> None:
     box = await start()
     kept, gone, forgotten = [await box.snapshot(name, keep=name == "kept") for name in ("kept", "gone", "forgotten")]
@@ -191,7 +191,7 @@ class Between:
 
 
 @pytest_asyncio.fixture
-async def between(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Between]:
+async def between(engine: EngineClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Between]:
     proxy = Between(find().path)
     server = await asyncio.start_unix_server(proxy.connect, tmp_path / "between.sock")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/between.sock")

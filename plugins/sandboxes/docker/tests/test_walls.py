@@ -16,7 +16,7 @@ import pytest
 from benchflow_core.contracts import AccessView, NetworkPolicy, Resources, Sandbox, StartRequest
 from benchflow_core.errors import CapabilityMissing, SandboxStartError
 from benchflow_sandbox_docker.container import ContainerPlan
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.interpreter import PYTHON
 
 pytestmark = pytest.mark.docker
@@ -99,7 +99,7 @@ async def test_loader_of_our_python_takes_nothing_from_the_box(start: Start) -> 
     assert b"preloaded" not in await copy.logs(), "the first process of a new box was asked to preload it"
 
 
-async def test_bridge_gateway_and_neighbours_are_out_of_reach(start: Start, engine: Engine) -> None:
+async def test_bridge_gateway_and_neighbours_are_out_of_reach(start: Start, engine: EngineClient) -> None:
     network = await engine.network("bridge")
     assert network is not None
     config = network["IPAM"]["Config"][0]
@@ -109,7 +109,9 @@ async def test_bridge_gateway_and_neighbours_are_out_of_reach(start: Start, engi
     assert done.stdout.decode().splitlines() == [f"{gateway} 13", "169.254.169.254 13"], "EACCES: a rule forbids it"
 
 
-async def test_an_address_that_the_host_gets_later_is_out_of_reach_too(start: Start, engine: Engine, mark: str) -> None:
+async def test_an_address_that_the_host_gets_later_is_out_of_reach_too(
+    start: Start, engine: EngineClient, mark: str
+) -> None:
     """Somebody makes a network while a box runs: its gateway is this machine."""
     if not engine.address.local:
         pytest.skip("needs an engine on this machine")
@@ -126,7 +128,7 @@ async def test_an_address_that_the_host_gets_later_is_out_of_reach_too(start: St
         await engine.remove_network(name)
 
 
-async def test_a_box_that_may_mount_lets_no_program_do_so(start: Start, engine: Engine) -> None:
+async def test_a_box_that_may_mount_lets_no_program_do_so(start: Start, engine: EngineClient) -> None:
     """Views need it for the first process alone; a box that is started without them has nothing of it."""
     tries = "for c in 'unshare -m' 'unshare -U' 'unshare -r' 'mount -t tmpfs x'; do $c /mnt 2>&1; done"
     for views in (True, False):
@@ -157,7 +159,7 @@ async def test_a_limited_program_finds_no_way_around_its_view(start: Start) -> N
     assert after.stdout == b"old\nsecret\n644 1000\no\nfine\n", after
 
 
-async def test_no_secret_is_in_what_the_engine_knows(start: Start, engine: Engine) -> None:
+async def test_no_secret_is_in_what_the_engine_knows(start: Start, engine: EngineClient) -> None:
     box = await start(env={"VISIBLE": "yes"})
     await box.exec(["true"], env={"API_KEY": "s3cret-value"})
     process = await box.spawn(["cat"], env={"API_KEY": "s3cret-value"})
@@ -242,7 +244,7 @@ async def test_our_own_helpers_are_never_taken_for_programs_of_the_box(start: St
         assert await box.processes() == []
 
 
-async def test_a_gpu_is_asked_for_and_its_absence_is_said(start: Start, engine: Engine, mark: str) -> None:
+async def test_a_gpu_is_asked_for_and_its_absence_is_said(start: Start, engine: EngineClient, mark: str) -> None:
     wanted = Resources(gpus=2, gpu_types=("H100",))
     plan = ContainerPlan("debian:bookworm-slim", resources=wanted)
     created = await engine.create(f"benchflow-test-{mark}", plan.create_config())

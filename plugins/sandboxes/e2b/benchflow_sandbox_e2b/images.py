@@ -21,14 +21,14 @@ from e2b.exceptions import BuildException
 from benchflow_core.contracts.sandboxes import Resources
 from benchflow_sandbox_e2b.dockerfiles import template
 from benchflow_sandbox_e2b.failures import refused, translated
-from benchflow_sandbox_e2b.settings import Settings
+from benchflow_sandbox_e2b.settings import E2bSettings
 from benchflow_sandbox_e2b.stages import lowered
 
 __all__ = ["E2BImages"]
 
 
 class E2BImages(SizedImages):
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: E2bSettings) -> None:
         super().__init__(settings.sizes.fit(Resources()))
         self._settings = settings
 

@@ -12,7 +12,7 @@ from e2b.api.client.models import Template
 
 from benchflow_core.contracts.sandboxes import Lease
 from benchflow_sandbox_e2b.failures import refused, translated
-from benchflow_sandbox_e2b.settings import Settings
+from benchflow_sandbox_e2b.settings import E2bSettings
 
 __all__ = ["E2BAccount", "account", "list_templates"]
 
@@ -20,7 +20,7 @@ __all__ = ["E2BAccount", "account", "list_templates"]
 class E2BAccount(Account):
     vendor = "e2b"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: E2bSettings) -> None:
         self._settings = settings
 
     async def boxes(self) -> AsyncIterator[tuple[str, Mapping[str, str]]]:
@@ -52,10 +52,10 @@ class E2BAccount(Account):
 
 
 def account(env: Mapping[str, str]) -> E2BAccount:
-    return E2BAccount(Settings.of(env))
+    return E2BAccount(E2bSettings.of(env))
 
 
-async def list_templates(settings: Settings) -> list[Template]:
+async def list_templates(settings: E2bSettings) -> list[Template]:
     """Return the templates that are images of ours."""
     what = "templates cannot be listed"
     with translated(what):

@@ -23,7 +23,7 @@ from benchflow_sandbox_e2b.dockerfiles import notices
 from benchflow_sandbox_e2b.failures import translated
 from benchflow_sandbox_e2b.images import E2BImages
 from benchflow_sandbox_e2b.leases import E2BAccount
-from benchflow_sandbox_e2b.settings import Settings
+from benchflow_sandbox_e2b.settings import E2bSettings
 
 __all__ = ["VENDOR"]
 
@@ -34,7 +34,7 @@ class E2BVendor:
     name = "e2b"
 
     def __init__(self, context: SandboxContext) -> None:
-        self._settings = Settings.of(context.env or os.environ, context.options)
+        self._settings = E2bSettings.of(context.env or os.environ, context.options)
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
         self.account = E2BAccount(self._settings)
         self._images = E2BImages(self._settings)

@@ -12,7 +12,7 @@ from benchflow_boxkit.sizes import Catalogue, Quantity, size_options
 
 from benchflow_core.contracts.quick import dataclass
 
-__all__ = ["OPTIONS", "Settings", "credentials"]
+__all__ = ["OPTIONS", "E2bSettings", "credentials"]
 
 _SIZES: Final = (
     Quantity("cpus", "cpus", "cores", 2, 8, step=1),
@@ -37,7 +37,7 @@ _ARGUMENTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class E2bSettings:
     connection: Mapping[str, Any] = field(repr=False)
     """What every call of the SDK is given, the key included."""
     place: str
@@ -48,7 +48,7 @@ class Settings:
     create_tries: int
 
     @classmethod
-    def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> Settings:
+    def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> E2bSettings:
         given = Options(options, OPTIONS, "E2B")
         found = credentials(env)
         values = found.require()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from benchflow_sandbox_modal.client import ModalClient
 from benchflow_sandbox_modal.failures import translated
-from benchflow_sandbox_modal.settings import Settings
+from benchflow_sandbox_modal.settings import ModalSettings
 
 __all__ = ["describe"]
 
 
-async def describe(settings: Settings) -> str:
+async def describe(settings: ModalSettings) -> str:
     client = ModalClient(settings)
     try:
         with translated("the account does not answer"):

@@ -9,7 +9,7 @@ import os
 import modal
 
 from benchflow_sandbox_modal.failures import translated
-from benchflow_sandbox_modal.settings import Settings
+from benchflow_sandbox_modal.settings import ModalSettings
 
 __all__ = ["ModalClient"]
 
@@ -17,7 +17,7 @@ __all__ = ["ModalClient"]
 class ModalClient:
     """The SDK's client, made at the first request, once for all that ask at the same time."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ModalSettings) -> None:
         self.settings = settings
         self._opening: asyncio.Lock = asyncio.Lock()
         self._client: modal.Client | None = None

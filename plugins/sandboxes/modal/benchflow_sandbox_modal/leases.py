@@ -12,7 +12,7 @@ from benchflow_boxkit.failures import Missing
 
 from benchflow_sandbox_modal.client import ModalClient
 from benchflow_sandbox_modal.failures import translated
-from benchflow_sandbox_modal.settings import Settings
+from benchflow_sandbox_modal.settings import ModalSettings
 
 __all__ = ["ModalAccount", "account"]
 
@@ -58,4 +58,4 @@ class ModalAccount(Account):
 
 
 def account(env: Mapping[str, str]) -> ModalAccount:
-    return ModalAccount(ModalClient(Settings.of(env)))
+    return ModalAccount(ModalClient(ModalSettings.of(env)))

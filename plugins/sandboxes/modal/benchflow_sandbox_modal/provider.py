@@ -19,7 +19,7 @@ from benchflow_sandbox_modal.dockerfiles import image_notices
 from benchflow_sandbox_modal.failures import translated
 from benchflow_sandbox_modal.images import ModalImages
 from benchflow_sandbox_modal.leases import ModalAccount
-from benchflow_sandbox_modal.settings import Settings, gpu_of
+from benchflow_sandbox_modal.settings import ModalSettings, gpu_of
 
 __all__ = ["VENDOR"]
 
@@ -30,8 +30,8 @@ _LONGEST: Final = 24 * 3600
 class ModalVendor:
     name = "modal"
 
-    def __init__(self, context: SandboxContext, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings.of(context.env or os.environ, context.options)
+    def __init__(self, context: SandboxContext, settings: ModalSettings | None = None) -> None:
+        self._settings = settings or ModalSettings.of(context.env or os.environ, context.options)
         self.creates_at_once, self.create_tries = self._settings.creates_at_once, self._settings.create_tries
         self._client = ModalClient(self._settings)
         self.account = ModalAccount(self._client)

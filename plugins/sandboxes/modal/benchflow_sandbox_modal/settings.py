@@ -12,7 +12,7 @@ from benchflow_boxkit.sizes import BoxSize, Catalogue, Quantity, size_options
 
 from benchflow_core.contracts.quick import dataclass
 
-__all__ = ["OPTIONS", "Settings", "credentials", "gpu_of"]
+__all__ = ["OPTIONS", "ModalSettings", "credentials", "gpu_of"]
 
 DEFAULT_URL: Final = "https://api.modal.com"
 _SIZES: Final = (
@@ -34,7 +34,7 @@ _GPU: Final = "T4"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ModalSettings:
     place: str
     """The API's address."""
     token: str = field(repr=False)
@@ -49,7 +49,7 @@ class Settings:
     create_tries: int
 
     @classmethod
-    def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> Settings:
+    def of(cls, env: Mapping[str, str], options: Mapping[str, str] | None = None) -> ModalSettings:
         given = Options(options, OPTIONS, "Modal")
         found = credentials(env)
         values = found.require()

@@ -161,10 +161,10 @@ class TestModal(CloudCase):
     ) -> None:
         """The host's sign of life is a byte to the box's main process, three times within what it waits for."""
         from benchflow_sandbox_modal.provider import ModalVendor
-        from benchflow_sandbox_modal.settings import Settings
+        from benchflow_sandbox_modal.settings import ModalSettings
 
         context = SandboxContext(work_dir=tmp_path, cache_dir=cloud_cache)
-        soon = replace(Settings.of(os.environ), idle_seconds=3.0)
+        soon = replace(ModalSettings.of(os.environ), idle_seconds=3.0)
         provider = BoxProvider(context, ModalVendor(context, soon))
         silent, heard = [await provider.start(image, StartRequest(name=name)) for name in ("silent", "heard")]
         silent._machine._alive.cancel()

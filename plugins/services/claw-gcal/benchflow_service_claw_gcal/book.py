@@ -15,7 +15,7 @@ from benchflow_service_claw_gcal.access import next_version
 from benchflow_service_claw_gcal.recurrence import instance_key, key_moment, occurrences
 from benchflow_service_claw_gcal.times import iso, moment, ms
 
-__all__ = ["Event", "expand", "find", "save", "share"]
+__all__ = ["CalendarEvent", "expand", "find", "save", "share"]
 
 HORIZON = timedelta(days=730)
 PRIVATE = ("reminders", "colorId", "transparency", "visibility", "extendedProperties")
@@ -23,7 +23,7 @@ PRIVATE = ("reminders", "colorId", "transparency", "visibility", "extendedProper
 
 
 @dataclass(frozen=True)
-class Event:
+class CalendarEvent:
     calendar_id: str
     id: str
     data: dict[str, Any]
@@ -60,19 +60,19 @@ class Event:
         return start, end
 
 
-def from_row(row: Row) -> Event:
+def from_row(row: Row) -> CalendarEvent:
     names = ("calendar_id", "id", "status", "ical_uid", "organizer", "recurring_event_id", "sequence", "created_ms")
     fields = {name: row[name] for name in (*names, "updated_ms", "version")}
     original = json.loads(row["original_start"]) if row["original_start"] else None
-    return Event(data=json.loads(row["data"]), original_start=original, **fields)
+    return CalendarEvent(data=json.loads(row["data"]), original_start=original, **fields)
 
 
-def stored(store: Store, calendar: str, id: str) -> Event | None:
+def stored(store: Store, calendar: str, id: str) -> CalendarEvent | None:
     row = store.one("SELECT * FROM events WHERE calendar_id = ? AND id = ?", calendar, id)
     return from_row(row) if row else None
 
 
-def find(store: Store, calendar: str, id: str, zone: str) -> Event | None:
+def find(store: Store, calendar: str, id: str, zone: str) -> CalendarEvent | None:
     """An event by id; an instance of a series also when nobody has touched it yet."""
     event = stored(store, calendar, id)
     if event or "_" not in id:
@@ -91,7 +91,7 @@ def find(store: Store, calendar: str, id: str, zone: str) -> Event | None:
     return None
 
 
-def instance(master: Event, at: datetime, zone: str) -> Event:
+def instance(master: CalendarEvent, at: datetime, zone: str) -> CalendarEvent:
     start, end = master.times(zone)
     if master.all_day:
         days = (end.date() - start.date()).days
@@ -113,14 +113,16 @@ def instance(master: Event, at: datetime, zone: str) -> Event:
     )
 
 
-def exceptions(store: Store, master: Event) -> list[Event]:
+def exceptions(store: Store, master: CalendarEvent) -> list[CalendarEvent]:
     rows = store.all(
         "SELECT * FROM events WHERE calendar_id = ? AND recurring_event_id = ?", master.calendar_id, master.id
     )
     return [from_row(row) for row in rows]
 
 
-def expand(store: Store, master: Event, zone: str, low: int | None, high: int | None, deleted: bool) -> Iterator[Event]:
+def expand(
+    store: Store, master: CalendarEvent, zone: str, low: int | None, high: int | None, deleted: bool
+) -> Iterator[CalendarEvent]:
     """The instances of a series that touch [low, high), changed ones as they are now."""
     changed = exceptions(store, master)
     touched = {event.id for event in changed}
@@ -144,7 +146,7 @@ def expand(store: Store, master: Event, zone: str, low: int | None, high: int | 
             yield event
 
 
-def in_range(event: Event, zone: str, low: int | None, high: int | None) -> bool:
+def in_range(event: CalendarEvent, zone: str, low: int | None, high: int | None) -> bool:
     start, end = event.times(zone)
     return (low is None or ms(end) > low) and (high is None or ms(start) < high)
 
@@ -152,7 +154,7 @@ def in_range(event: Event, zone: str, low: int | None, high: int | None) -> bool
 # -- writing
 
 
-def save(store: Store, event: Event, zone: str) -> Event:
+def save(store: Store, event: CalendarEvent, zone: str) -> CalendarEvent:
     """Written as a new version; `created` stays."""
     now = store.now_ms()
     event = replace(
@@ -181,7 +183,7 @@ def save(store: Store, event: Event, zone: str) -> Event:
     return event
 
 
-def share(store: Store, event: Event, zone: str) -> None:
+def share(store: Store, event: CalendarEvent, zone: str) -> None:
     """The organizer's event as every invited user of this world has it; who is no longer invited loses it."""
     invited = {one["email"].lower() for one in event.data.get("attendees") or []} - {event.calendar_id}
     rows = store.all(
@@ -200,7 +202,7 @@ def share(store: Store, event: Event, zone: str) -> None:
         save(store, _copy(event, user, old, status), zone)
 
 
-def _copy(event: Event, user: str, old: Event | None, status: str) -> Event:
+def _copy(event: CalendarEvent, user: str, old: CalendarEvent | None, status: str) -> CalendarEvent:
     data = {name: value for name, value in event.data.items() if name not in ("reminders", "colorId")}
     shared = (event.data.get("extendedProperties") or {}).get("shared")
     data.pop("extendedProperties", None)
@@ -213,6 +215,6 @@ def _copy(event: Event, user: str, old: Event | None, status: str) -> Event:
     return replace(event, calendar_id=user, data={**data, **own}, status=status, created_ms=created)
 
 
-def html_link(event: Event) -> str:
+def html_link(event: CalendarEvent) -> str:
     text = f"{event.id} {event.calendar_id}".encode()
     return "https://www.google.com/calendar/event?eid=" + base64.urlsafe_b64encode(text).decode().rstrip("=")

@@ -9,7 +9,7 @@ from typing import Any
 from benchflow_claw_kit import ApiError, Call, not_found
 
 from benchflow_service_claw_gcal.access import Calendar, calendar_of, etag, find_calendar, need
-from benchflow_service_claw_gcal.book import Event, exceptions, save, share, stored
+from benchflow_service_claw_gcal.book import CalendarEvent, exceptions, save, share, stored
 from benchflow_service_claw_gcal.contract import api
 from benchflow_service_claw_gcal.events import event_json, event_of
 from benchflow_service_claw_gcal.preconditions import check_match
@@ -44,12 +44,12 @@ def _status(call: Call, default: str) -> str:
     return str(status)
 
 
-def place(call: Call, calendar: Calendar, data: dict[str, Any], id: str, uid: str | None = None) -> Event:
+def place(call: Call, calendar: Calendar, data: dict[str, Any], id: str, uid: str | None = None) -> CalendarEvent:
     """A new event of this calendar, on its way to those invited."""
     data = checked(call, data, calendar)
     data["creator"] = _person(call, calendar.user)
     data["organizer"] = _organizer(call, calendar)
-    event = Event(
+    event = CalendarEvent(
         calendar_id=calendar.id,
         id=id,
         data=data,
@@ -89,7 +89,7 @@ def import_event(call: Call) -> dict[str, Any]:
     data["creator"] = _person(call, calendar.user)
     data["organizer"] = call.body.get("organizer") or _organizer(call, calendar)
     data["organizer"] = {name: value for name, value in data["organizer"].items() if name in ("email", "displayName")}
-    event = Event(
+    event = CalendarEvent(
         calendar_id=calendar.id,
         id=old.id if old else "_" + new_event_id(call),
         data=data,
@@ -143,7 +143,7 @@ def _change(call: Call, whole: bool) -> dict[str, Any]:
     return event_json(_apply(call, calendar, old, event), calendar, call)
 
 
-def _replaced(call: Call, old: Event) -> dict[str, Any]:
+def _replaced(call: Call, old: CalendarEvent) -> dict[str, Any]:
     """Update: what is not sent is gone, but what this call cannot see stays."""
     data = new_data(call)
     for name, seen in (
@@ -155,11 +155,11 @@ def _replaced(call: Call, old: Event) -> dict[str, Any]:
     return data
 
 
-def _moved(old: Event, new: Event) -> int:
+def _moved(old: CalendarEvent, new: CalendarEvent) -> int:
     return int(any(old.data.get(name) != new.data.get(name) for name in ("start", "end", "recurrence")))
 
 
-def _apply(call: Call, calendar: Calendar, old: Event, event: Event) -> Event:
+def _apply(call: Call, calendar: Calendar, old: CalendarEvent, event: CalendarEvent) -> CalendarEvent:
     if not event.own_copy and not old.data.get("guestsCanModify"):
         return _as_guest(call, calendar, old, event)
     event = save(call.store, event, calendar.time_zone)
@@ -169,7 +169,7 @@ def _apply(call: Call, calendar: Calendar, old: Event, event: Event) -> Event:
     return event
 
 
-def _as_guest(call: Call, calendar: Calendar, old: Event, event: Event) -> Event:
+def _as_guest(call: Call, calendar: Calendar, old: CalendarEvent, event: CalendarEvent) -> CalendarEvent:
     """A guest answers for themselves and keeps their own reminders; the rest is the organizer's."""
     changed = [name for name in SHARED if old.data.get(name) != event.data.get(name)]
     mine = _guest(event, calendar.id)
@@ -188,11 +188,11 @@ def _as_guest(call: Call, calendar: Calendar, old: Event, event: Event) -> Event
     return stored(call.store, calendar.id, event.id) or event
 
 
-def _guest(event: Event, email: str) -> dict[str, Any] | None:
+def _guest(event: CalendarEvent, email: str) -> dict[str, Any] | None:
     return next((one for one in event.data.get("attendees", []) if one["email"] == email), None)
 
 
-def _answer_organizer(call: Call, event: Event, mine: dict[str, Any] | None, calendar: Calendar) -> None:
+def _answer_organizer(call: Call, event: CalendarEvent, mine: dict[str, Any] | None, calendar: Calendar) -> None:
     from benchflow_service_claw_gcal.book import find
 
     zone = calendar.time_zone
@@ -204,7 +204,7 @@ def _answer_organizer(call: Call, event: Event, mine: dict[str, Any] | None, cal
     share(call.store, theirs, zone)
 
 
-def _settle_instances(call: Call, old: Event, event: Event, zone: str) -> None:
+def _settle_instances(call: Call, old: CalendarEvent, event: CalendarEvent, zone: str) -> None:
     """After a series changed: instances that are no longer part of it go, and all do when it was moved."""
     if not old.recurrence:
         return
@@ -247,7 +247,7 @@ def delete_event(call: Call) -> None:
         _decline(call, event, {**mine, "responseStatus": "declined"}, calendar)
 
 
-def _decline(call: Call, event: Event, mine: dict[str, Any], calendar: Calendar) -> None:
+def _decline(call: Call, event: CalendarEvent, mine: dict[str, Any], calendar: Calendar) -> None:
     """Deleting an invitation is a no to the organizer; the copy stays deleted."""
     _answer_organizer(call, event, mine, calendar)
     copy = stored(call.store, calendar.id, event.id)

@@ -8,7 +8,7 @@ from typing import Any
 from benchflow_claw_kit import ApiError, BadToken, Call, not_found, read_token, write_token
 
 from benchflow_service_claw_gcal.access import Calendar, calendar_of, etag
-from benchflow_service_claw_gcal.book import Event, expand, find, from_row, html_link, in_range
+from benchflow_service_claw_gcal.book import CalendarEvent, expand, find, from_row, html_link, in_range
 from benchflow_service_claw_gcal.contract import api
 from benchflow_service_claw_gcal.syncing import bad_page_token, current_version, gone, page_size, read_sync, write_sync
 from benchflow_service_claw_gcal.times import iso_ms, moment, ms, parse_query_time, shown, zone
@@ -22,7 +22,7 @@ NOT_WITH_SYNC = (
 # -- one event
 
 
-def event_json(event: Event, calendar: Calendar, call: Call) -> dict[str, Any]:
+def event_json(event: CalendarEvent, calendar: Calendar, call: Call) -> dict[str, Any]:
     asked = call.get("timeZone")
     head: dict[str, Any] = {
         "kind": "calendar#event",
@@ -57,14 +57,14 @@ def event_json(event: Event, calendar: Calendar, call: Call) -> dict[str, Any]:
     return _personal(value, data, event, calendar, call)
 
 
-def _hidden(event: Event, calendar: Calendar) -> bool:
+def _hidden(event: CalendarEvent, calendar: Calendar) -> bool:
     if calendar.role == "freeBusyReader":
         return True
     return calendar.role == "reader" and event.data.get("visibility") in ("private", "confidential")
 
 
 def _personal(
-    value: dict[str, Any], data: dict[str, Any], event: Event, calendar: Calendar, call: Call
+    value: dict[str, Any], data: dict[str, Any], event: CalendarEvent, calendar: Calendar, call: Call
 ) -> dict[str, Any]:
     for name in ("creator", "organizer"):
         if name in data:
@@ -86,12 +86,12 @@ def _personal(
     return value
 
 
-def _attendee(one: dict[str, Any], event: Event, calendar: Calendar) -> dict[str, Any]:
+def _attendee(one: dict[str, Any], event: CalendarEvent, calendar: Calendar) -> dict[str, Any]:
     extra = {"organizer": True} if one["email"] == event.organizer else {}
     return {**one, **extra, **({"self": True} if one["email"] == calendar.id else {})}
 
 
-def event_of(call: Call, calendar: Calendar) -> Event:
+def event_of(call: Call, calendar: Calendar) -> CalendarEvent:
     event = find(call.store, calendar.id, call["eventId"], calendar.time_zone)
     if event is None:
         raise not_found("Not Found")
@@ -149,11 +149,11 @@ def time_range(call: Call) -> tuple[int | None, int | None]:
 def _chosen(
     call: Call,
     calendar: Calendar,
-    events: list[Event],
+    events: list[CalendarEvent],
     single: bool,
     span: tuple[int | None, int | None],
     deleted: bool,
-) -> Iterable[Event]:
+) -> Iterable[CalendarEvent]:
     masters = {event.id for event in events if event.recurrence}
     for event in events:
         if event.recurrence and event.status != "cancelled":
@@ -166,7 +166,7 @@ def _chosen(
             yield event
 
 
-def _alone(event: Event, masters: set[str], single: bool, deleted: bool) -> bool:
+def _alone(event: CalendarEvent, masters: set[str], single: bool, deleted: bool) -> bool:
     """Is this stored event listed by itself? Not when its series lists it, and deleted ones only when asked for."""
     if single and (event.recurrence or event.recurring_event_id in masters):
         return False
@@ -175,7 +175,7 @@ def _alone(event: Event, masters: set[str], single: bool, deleted: bool) -> bool
     return bool(event.recurring_event_id) and not single
 
 
-def _matches(event: Event, call: Call) -> bool:
+def _matches(event: CalendarEvent, call: Call) -> bool:
     """The filters that look at one event alone."""
     if call.get("iCalUID") and event.ical_uid != call.get("iCalUID"):
         return False
@@ -197,7 +197,7 @@ def _matches(event: Event, call: Call) -> bool:
     return not call.get("q") or _found(event, call.get("q"))
 
 
-def _found(event: Event, text: str) -> bool:
+def _found(event: CalendarEvent, text: str) -> bool:
     """Every word, anywhere a person would look."""
     data = event.data
     people = [*(data.get("attendees") or []), data.get("organizer") or {}, data.get("creator") or {}]
@@ -213,14 +213,14 @@ def _syncable(call: Call) -> bool:
     return not any(name in call.query for name in NOT_WITH_SYNC if name not in ("timeMin", "timeMax"))
 
 
-def _key(event: Event, order: str | None, zone_name: str) -> list[Any]:
+def _key(event: CalendarEvent, order: str | None, zone_name: str) -> list[Any]:
     if order == "startTime":
         return [ms(event.times(zone_name)[0]), event.id]
     return [event.updated_ms if order == "updated" else event.created_ms, event.id]
 
 
 def answer(
-    call: Call, calendar: Calendar, found: list[Event], syncable: bool, order: str | None = None
+    call: Call, calendar: Calendar, found: list[CalendarEvent], syncable: bool, order: str | None = None
 ) -> dict[str, Any]:
     """A page of events in the list's envelope."""
     order = order or call.get("orderBy")
@@ -248,7 +248,7 @@ def answer(
     return value
 
 
-def _envelope(call: Call, calendar: Calendar, events: list[Event]) -> dict[str, Any]:
+def _envelope(call: Call, calendar: Calendar, events: list[CalendarEvent]) -> dict[str, Any]:
     import json
 
     row = call.store.one(
@@ -277,7 +277,7 @@ def list_instances(call: Call) -> dict[str, Any]:
     _check_zone(call)
     event = event_of(call, calendar)
     low, high = time_range(call)
-    found: list[Event] = []
+    found: list[CalendarEvent] = []
     if event.recurrence and event.status != "cancelled":
         found = list(expand(call.store, event, calendar.time_zone, low, high, bool(call.get("showDeleted"))))
     if call.get("originalStart"):

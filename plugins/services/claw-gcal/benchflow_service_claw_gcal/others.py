@@ -8,7 +8,7 @@ from typing import Any
 from benchflow_claw_kit import ApiError, Call, not_found, required
 
 from benchflow_service_claw_gcal.access import calendar_of, find_calendar, user_of
-from benchflow_service_claw_gcal.book import Event, expand, from_row, in_range
+from benchflow_service_claw_gcal.book import CalendarEvent, expand, from_row, in_range
 from benchflow_service_claw_gcal.colors import CALENDAR_COLORS, EVENT_COLORS
 from benchflow_service_claw_gcal.contract import api
 from benchflow_service_claw_gcal.syncing import page_of
@@ -121,7 +121,7 @@ def _busy(call: Call, id: str, user: str, low: int, high: int, zone_name: str) -
     return {"busy": [{"start": iso(from_ms(a, zone_name)), "end": iso(from_ms(b, zone_name))} for a, b in merged]}
 
 
-def _blocks(event: Event, calendar: str) -> bool:
+def _blocks(event: CalendarEvent, calendar: str) -> bool:
     if event.data.get("transparency") == "transparent":
         return False
     mine = [one for one in event.data.get("attendees") or [] if one["email"] == calendar]

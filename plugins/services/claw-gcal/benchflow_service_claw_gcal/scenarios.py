@@ -14,7 +14,7 @@ from benchflow_claw_kit.shape import listed, only, when_ms
 from benchflow_claw_kit.worlds import read_world, scenarios
 
 from benchflow_service_claw_gcal.access import create_calendar, create_user, find_calendar, grant, next_version
-from benchflow_service_claw_gcal.book import Event, save, share
+from benchflow_service_claw_gcal.book import CalendarEvent, save, share
 from benchflow_service_claw_gcal.recurrence import check_recurrence
 from benchflow_service_claw_gcal.times import from_ms, iso, moment, zone
 
@@ -90,7 +90,7 @@ def _event(store: Store, given: Mapping[str, Any], where: str, first: str) -> No
     data["creator"] = {
         "email": str(given.get("creator", organizer if "organizer" in given else calendar.owner)).lower()
     }
-    event = Event(
+    event = CalendarEvent(
         calendar.id,
         id,
         data,

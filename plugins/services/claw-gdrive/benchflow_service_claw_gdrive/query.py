@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["BadQuery", "Condition", "Node", "matches", "parse"]
+__all__ = ["BadQuery", "Condition", "QueryNode", "matches", "parse"]
 
 Operators = dict[str, tuple[str, ...]]
 _COMPARE = ("<=", "<", "=", "!=", ">", ">=")
@@ -56,14 +56,14 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class QueryNode:
     """`and`, `or`, `not`."""
 
     kind: str
     parts: tuple[Any, ...]
 
 
-Tree = Condition | Node
+Tree = Condition | QueryNode
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -106,7 +106,7 @@ class _Parser:
         tree = self.unary(depth)
         while self.peek() in (("word", "and"), ("word", "or")):
             kind = self.take("word")
-            tree = Node(kind, (tree, self.unary(depth)))
+            tree = QueryNode(kind, (tree, self.unary(depth)))
         return tree
 
     def unary(self, depth: int) -> Tree:
@@ -114,7 +114,7 @@ class _Parser:
             self.at += 1
             if depth > MAX_DEPTH:
                 raise BadQuery("nested too deeply")
-            return Node("not", (self.unary(depth + 1),))
+            return QueryNode("not", (self.unary(depth + 1),))
         if self.peek() == ("mark", "("):
             self.at += 1
             tree = self.expression(depth + 1)

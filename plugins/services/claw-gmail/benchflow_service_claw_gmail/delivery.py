@@ -34,7 +34,7 @@ def send(box: Mailbox, raw: bytes, thread_id: str | None, labels: tuple[str, ...
     return row
 
 
-def recipients_of(root: mime.Part) -> list[str]:
+def recipients_of(root: mime.MimePart) -> list[str]:
     for name in ("To", "Cc", "Bcc"):
         value = root.header(name)
         if value.strip() and not mime.addresses(value) and "undisclosed" not in value.lower():
@@ -48,7 +48,7 @@ def recipients_of(root: mime.Part) -> list[str]:
     return unique
 
 
-def completed(box: Mailbox, raw: bytes) -> tuple[bytes, mime.Part]:
+def completed(box: Mailbox, raw: bytes) -> tuple[bytes, mime.MimePart]:
     """With the headers that Gmail puts itself: a From that is ours, a Date, a Message-ID."""
     root = mime.parse(raw)
     head: list[str] = []
@@ -79,7 +79,7 @@ def _without_bcc(raw: bytes) -> bytes:
     return _drop_header(raw, b"bcc")
 
 
-def deliver(store: Store, user: str, raw: bytes, root: mime.Part, own: Row | None = None) -> None:
+def deliver(store: Store, user: str, raw: bytes, root: mime.MimePart, own: Row | None = None) -> None:
     """Into one local mailbox. A message to oneself is one message with both labels."""
     box = Mailbox(store, user)
     if own is not None:
@@ -141,7 +141,7 @@ def _auto_forward(box: Mailbox, row: Row, raw: bytes) -> None:
     box.relabel(row, add, remove)
 
 
-def _vacation_reply(box: Mailbox, row: Row, root: mime.Part) -> None:
+def _vacation_reply(box: Mailbox, row: Row, root: mime.MimePart) -> None:
     data = setting(box, "vacation")
     sender = mime.addresses(root.header("from"))
     if not data.get("enableAutoReply") or not sender or root.header("auto-submitted") or root.header("list-id"):

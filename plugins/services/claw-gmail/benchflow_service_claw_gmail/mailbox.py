@@ -176,7 +176,7 @@ class Mailbox:
             row["history_id"] = self.record("messageAdded", row)
         return row
 
-    def thread_for(self, root: mime.Part) -> str | None:
+    def thread_for(self, root: mime.MimePart) -> str | None:
         """The thread that a message answers to: it names one of its messages and keeps the subject."""
         named = re.findall(r"<[^<>\s]+>", root.header("in-reply-to") + " " + root.header("references"))
         for rfc822_id in reversed(named[-50:]):
@@ -187,7 +187,7 @@ class Mailbox:
                 return str(row["thread_id"])
         return None
 
-    def joins(self, thread_id: str, root: mime.Part) -> bool:
+    def joins(self, thread_id: str, root: mime.MimePart) -> bool:
         """Does a message sent with this threadId belong there? By its subject, or by what it answers."""
         rows = self.thread(thread_id)
         if self.thread_for(root) == thread_id:

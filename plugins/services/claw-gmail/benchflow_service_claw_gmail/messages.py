@@ -142,7 +142,7 @@ def get_message(call: Call) -> dict[str, Any]:
     return whole(box, box.message(call["id"]), wanted_format(call), call.get("metadataHeaders"))
 
 
-def attachment_id(message_id: str, part: mime.Part) -> str:
+def attachment_id(message_id: str, part: mime.MimePart) -> str:
     text = f"{message_id}:{part.part_id}"
     return "ANGjdJ" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

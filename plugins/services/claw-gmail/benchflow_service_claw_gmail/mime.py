@@ -15,7 +15,7 @@ from email.utils import getaddresses, mktime_tz, parsedate_tz
 from inspect import signature
 from typing import Any
 
-__all__ = ["Part", "addresses", "date_ms", "header", "parse", "part_json", "search_text", "snippet_of"]
+__all__ = ["MimePart", "addresses", "date_ms", "header", "parse", "part_json", "search_text", "snippet_of"]
 
 MAX_DEPTH = 30
 _LENIENT: Any = {"strict": False} if "strict" in signature(getaddresses).parameters else {}
@@ -23,18 +23,18 @@ _LENIENT: Any = {"strict": False} if "strict" in signature(getaddresses).paramet
 
 
 @dataclass
-class Part:
+class MimePart:
     part_id: str
     mime_type: str
     filename: str
     headers: list[tuple[str, str]]
     content: bytes = b""
     """Decoded; text as UTF-8."""
-    parts: list[Part] = field(default_factory=list)
+    parts: list[MimePart] = field(default_factory=list)
     attached: bool = False
     """Fetched by its own call, not shown inline."""
 
-    def walk(self) -> Iterator[Part]:
+    def walk(self) -> Iterator[MimePart]:
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -43,14 +43,14 @@ class Part:
         return next((value for key, value in self.headers if key.lower() == name.lower()), "")
 
 
-def parse(raw: bytes) -> Part:
+def parse(raw: bytes) -> MimePart:
     return _part(message_from_bytes(raw, policy=policy.compat32), "", 0)
 
 
-def _part(message: Message, part_id: str, depth: int) -> Part:
+def _part(message: Message, part_id: str, depth: int) -> MimePart:
     mime_type = message.get_content_type()
     headers = [(_clean(name), header(value)) for name, value in message.raw_items()]
-    part = Part(part_id, mime_type, _filename(message), headers)
+    part = MimePart(part_id, mime_type, _filename(message), headers)
     payload = message.get_payload()
     if isinstance(payload, list) and depth < MAX_DEPTH:
         if mime_type == "message/rfc822":
@@ -132,7 +132,7 @@ def date_ms(value: str) -> int | None:
         return None
 
 
-def search_text(root: Part) -> str:
+def search_text(root: MimePart) -> str:
     """The words of a message's text parts; HTML only where there is no plain text."""
     plain = [p for p in root.walk() if p.mime_type == "text/plain" and not p.attached]
     chosen = plain or [p for p in root.walk() if p.mime_type == "text/html" and not p.attached]
@@ -155,7 +155,7 @@ def snippet_of(text: str) -> str:
 
 
 def part_json(
-    part: Part, attachment_id: Any, with_body: bool = True, names: frozenset[str] | None = None
+    part: MimePart, attachment_id: Any, with_body: bool = True, names: frozenset[str] | None = None
 ) -> dict[str, Any]:
     """A MessagePart. `attachment_id(part)` names what has to be fetched; `names` limits the headers."""
     shown = [{"name": n, "value": v} for n, v in part.headers if names is None or n.lower() in names]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-__all__ = ["Mailbox", "Query", "parse_query"]
+__all__ = ["MailQuery", "Mailbox", "parse_query"]
 
 Row = Mapping[str, Any]
 Test = Callable[[Row], bool]
@@ -26,7 +26,7 @@ class Mailbox:
 
 
 @dataclass(frozen=True)
-class Query:
+class MailQuery:
     test: Test
     everywhere: bool
     """It names spam or trash itself, so these are not left out."""
@@ -43,10 +43,10 @@ _TOKEN = re.compile(
 )
 
 
-def parse_query(text: str, mailbox: Mailbox) -> Query:
+def parse_query(text: str, mailbox: Mailbox) -> MailQuery:
     parser = _Parser(text[:5000], mailbox)
     test = parser.conjunction(closing="")
-    return Query(test, parser.everywhere)
+    return MailQuery(test, parser.everywhere)
 
 
 class _Parser:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["STATE", "Calls", "checked", "effects_in", "missed", "pairs", "shows"]
+__all__ = ["STATE", "CallLog", "checked", "effects_in", "missed", "pairs", "shows"]
 
 STATE = "state"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,7 +68,7 @@ def checked(prefix: str) -> Any:
     @pytest.fixture(autouse=True)
     def effects_are_seen(request: pytest.FixtureRequest) -> Iterator[None]:
         lines = getattr(request.function, "effects", ())
-        calls = Calls(request.getfixturevalue("server").db, prefix) if lines else None
+        calls = CallLog(request.getfixturevalue("server").db, prefix) if lines else None
         yield
         if calls and (wrong := missed(lines, calls.since())):
             pytest.fail(f"claimed by @shows, but not called in this order: {', '.join(wrong)}")
@@ -76,7 +76,7 @@ def checked(prefix: str) -> Any:
     return effects_are_seen
 
 
-class Calls:
+class CallLog:
     """What a service was asked while a test ran, from its own log."""
 
     def __init__(self, db: Path, prefix: str) -> None:

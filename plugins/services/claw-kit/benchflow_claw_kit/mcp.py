@@ -10,18 +10,18 @@ from benchflow_claw_kit.dispatch import Dispatcher
 from benchflow_claw_kit.http import Request, Response, decode_json, json_response
 from benchflow_claw_kit.service import Tool
 
-__all__ = ["McpServer"]
+__all__ = ["ToolServer"]
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05", "2025-11-25")
 
 
-class RpcError(Exception):
+class JsonRpcError(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class McpServer:
+class ToolServer:
     def __init__(self, dispatcher: Dispatcher, version: str = "0.8") -> None:
         self.dispatcher = dispatcher
         self.version = version
@@ -50,7 +50,7 @@ class McpServer:
         parameters = message.get("params")
         try:
             result = self._result(request, message["method"], parameters if isinstance(parameters, dict) else {})
-        except RpcError as error:
+        except JsonRpcError as error:
             return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": error.code, "message": str(error)}}
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
@@ -68,12 +68,12 @@ class McpServer:
             return {"tools": [_described(tool) for tool in self.tools.values()]}
         if method == "tools/call":
             return self._call(request, parameters)
-        raise RpcError(-32601, f"Method not found: {method}")
+        raise JsonRpcError(-32601, f"Method not found: {method}")
 
     def _call(self, request: Request, parameters: dict[str, Any]) -> dict[str, Any]:
         tool = self.tools.get(str(parameters.get("name")))
         if tool is None:
-            raise RpcError(-32602, f"Unknown tool: {parameters.get('name')}")
+            raise JsonRpcError(-32602, f"Unknown tool: {parameters.get('name')}")
         sent = parameters.get("arguments")
         arguments = dict(sent) if isinstance(sent, dict) else {}
         missing = [name for name in tool.required if name not in arguments]

@@ -76,9 +76,9 @@ class ClawApp:
         self.admin.keep_base()
         self.mcp: Callable[[Request], Response] | None = None
         if mcp:
-            from benchflow_claw_kit.mcp import McpServer
+            from benchflow_claw_kit.mcp import ToolServer
 
-            self.mcp = McpServer(self.dispatcher)
+            self.mcp = ToolServer(self.dispatcher)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="claw")
         self._large = asyncio.Semaphore(AT_ONCE)
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Running", "google_client", "method_table", "running"]
+__all__ = ["RunningClaw", "google_client", "method_table", "running"]
 
 ADMIN_TOKEN = "test-admin-token"
 
 
 @dataclass
-class Running:
+class RunningClaw:
     url: str
     db: Path
     process: subprocess.Popen[bytes]
@@ -59,7 +59,7 @@ def _value(data: bytes) -> Any:
 
 
 @contextmanager
-def running(module: str, db: Path, *options: str, seed: tuple[str, int] | None = None) -> Iterator[Running]:
+def running(module: str, db: Path, *options: str, seed: tuple[str, int] | None = None) -> Iterator[RunningClaw]:
     """`module` has `main()`: the service's console script, run as a process of its own."""
     program = [sys.executable, "-c", f"from {module} import main; main()", "--db", str(db)]
     if seed:
@@ -71,7 +71,7 @@ def running(module: str, db: Path, *options: str, seed: tuple[str, int] | None =
     try:
         url = _address(process, log)
         _wait(url + "/health")
-        yield Running(url, db, process)
+        yield RunningClaw(url, db, process)
     finally:
         process.terminate()
         try:

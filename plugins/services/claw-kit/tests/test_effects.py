@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchflow_claw_kit.effects import Calls, missed, pairs
+from benchflow_claw_kit.effects import CallLog, missed, pairs
 from benchflow_claw_kit.testing import running
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
@@ -24,7 +24,7 @@ def test_every_method_that_answers_is_seen_through_another(service):
 
 def test_what_slack_refuses_with_status_200_counts_as_refused(tmp_path):
     with running("benchflow_service_claw_slack.cli", tmp_path / "slack.db", seed=("office", 1)) as server:
-        calls, client = Calls(server.db, ""), WebClient("xoxp-me", base_url=f"{server.url}/api/")
+        calls, client = CallLog(server.db, ""), WebClient("xoxp-me", base_url=f"{server.url}/api/")
         with pytest.raises(SlackApiError):
             client.conversations_archive(channel="C0NOSUCH")
         client.conversations_list()

@@ -11,8 +11,8 @@ from benchflow_claw_kit.http import Request, Response, json_response
 from benchflow_claw_kit.store import Row, Store
 
 from benchflow_service_claw_slack.body import Arguments, arguments
-from benchflow_service_claw_slack.call import Call, SlackError
-from benchflow_service_claw_slack.methods import METHODS, Method
+from benchflow_service_claw_slack.call import SlackCall, SlackError
+from benchflow_service_claw_slack.methods import METHODS, SlackMethod
 from benchflow_service_claw_slack.methods.files import MAX_BYTES
 from benchflow_service_claw_slack.methods.scheduled import post_what_is_due
 from benchflow_service_claw_slack.objects.files import may_see
@@ -123,14 +123,14 @@ def _team(store: Store) -> Row:
     return team
 
 
-def _identified(request: Request, store: Store, method: Method, args: Arguments) -> Call:
+def _identified(request: Request, store: Store, method: SlackMethod, args: Arguments) -> SlackCall:
     token = token_of(request, args)
     team = _team(store)
     base = f"http://{request.header('host', 'localhost')}"
     if method.anonymous and not token:
-        return Call(store, method.name, args, {"id": "", "is_bot": 0}, "", None, team, base)
+        return SlackCall(store, method.name, args, {"id": "", "is_bot": 0}, "", None, team, base)
     me, scopes = identity(store, token)
-    return Call(store, method.name, args, me, token, scopes, team, base)
+    return SlackCall(store, method.name, args, me, token, scopes, team, base)
 
 
 # -- the bytes of files
@@ -164,7 +164,7 @@ def _download(request: Request, store: Store, rest: str) -> Response:
     except SlackError:
         return Response(302, b"", {"Location": "/?redir=sign-in"})
     row = store.one("SELECT * FROM files WHERE id = ? AND ready = 1", file)
-    call = Call(store, "files.info", {}, me, "", scopes, _team(store))
+    call = SlackCall(store, "files.info", {}, me, "", scopes, _team(store))
     if row is None or not may_see(call, row):
         return Response(404, b"not found", {"Content-Type": "text/plain"})
     return Response(200, bytes(row["content"] or b""), {"Content-Type": row["mimetype"]})

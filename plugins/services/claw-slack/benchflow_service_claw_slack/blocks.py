@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 
 __all__ = ["attachments_of", "blocks_of", "check_blocks"]
 
@@ -36,7 +36,7 @@ _ELEMENTS = {
 }
 
 
-def blocks_of(call: Call) -> list[Any] | None:
+def blocks_of(call: SlackCall) -> list[Any] | None:
     blocks = call.structure("blocks", "invalid_blocks_format")
     if blocks is None:
         return None
@@ -124,7 +124,7 @@ def _text(text: Any, where: str, most: int, plain: bool = False) -> list[tuple[s
     return []
 
 
-def attachments_of(call: Call) -> list[Any] | None:
+def attachments_of(call: SlackCall) -> list[Any] | None:
     found = call.structure("attachments", "invalid_attachments")
     if found is None:
         return None

@@ -11,7 +11,7 @@ from typing import Any
 from benchflow_claw_kit.http import decode_json
 from benchflow_claw_kit.store import Row, Store
 
-__all__ = ["Call", "SlackError"]
+__all__ = ["SlackCall", "SlackError"]
 
 
 class SlackError(Exception):
@@ -30,7 +30,7 @@ def bad_arguments(*messages: str) -> SlackError:
 
 
 @dataclass(slots=True)
-class Call:
+class SlackCall:
     store: Store
     method: str
     args: dict[str, Any]

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 
 __all__ = ["by_cursor", "by_page", "limit_of", "read_cursor", "write_cursor"]
 
@@ -28,7 +28,7 @@ def read_cursor(text: str, kind: str) -> str:
     return value
 
 
-def limit_of(call: Call, default: int, most: int) -> int:
+def limit_of(call: SlackCall, default: int, most: int) -> int:
     if not call.has("limit"):
         return default
     text = call.text("limit").strip()
@@ -38,7 +38,7 @@ def limit_of(call: Call, default: int, most: int) -> int:
 
 
 def by_cursor(
-    call: Call, items: Sequence[T], kind: str, default: int = 100, most: int = 1000
+    call: SlackCall, items: Sequence[T], kind: str, default: int = 100, most: int = 1000
 ) -> tuple[list[T], dict[str, Any]]:
     """One page, and what `response_metadata` says about the next."""
     start = 0
@@ -52,7 +52,9 @@ def by_cursor(
     return list(items[start:end]), {"response_metadata": {"next_cursor": following}}
 
 
-def by_page(call: Call, items: Sequence[T], default: int = 100, most: int = 1000) -> tuple[list[T], dict[str, int]]:
+def by_page(
+    call: SlackCall, items: Sequence[T], default: int = 100, most: int = 1000
+) -> tuple[list[T], dict[str, int]]:
     count = min(call.number("count", default, 1, 10_000), most)
     page = call.number("page", 1, 1, 100_000)
     pages = -(-len(items) // count)

@@ -46,7 +46,7 @@ def load(store: Store, data: Mapping[str, Any]) -> None:
     )
     names = _users(store, data.get("users", []))
     store.run("UPDATE team SET bot_user = ?, primary_user = ?", names[""], names["*"])
-    world = World(store, names)
+    world = WorkspaceLoader(store, names)
     listed = list(data.get("channels", []))
     if not any(one.get("general") or one["name"] == "general" for one in listed):
         listed.insert(0, {"name": "general", "general": True, "purpose": "Company-wide announcements"})
@@ -130,7 +130,7 @@ def _users(store: Store, given: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return names
 
 
-class World:
+class WorkspaceLoader:
     def __init__(self, store: Store, names: Mapping[str, str]) -> None:
         self.store = store
         self.names = names

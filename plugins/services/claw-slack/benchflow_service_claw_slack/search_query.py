@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
-__all__ = ["Query", "Term", "parse"]
+__all__ = ["MessageQuery", "Term", "parse"]
 
 OPERATORS = {"from", "in", "to", "with", "has", "hasmy", "is", "before", "after", "on", "during", "type"}
 _TOKEN = re.compile(r'(-?)(?:(\w+):)?(?:"([^"]*)"|(\S+))')
@@ -44,7 +44,7 @@ class Term:
 
 
 @dataclass(slots=True)
-class Query:
+class MessageQuery:
     terms: list[Term] = field(default_factory=list)
 
     @property
@@ -56,8 +56,8 @@ class Query:
         return [term for term in self.terms if term.name not in ("word", "phrase")]
 
 
-def parse(text: str) -> Query:
-    query = Query()
+def parse(text: str) -> MessageQuery:
+    query = MessageQuery()
     for found in _TOKEN.finditer(text):
         minus, name, quoted, plain = found.groups()
         value = quoted if quoted is not None else plain

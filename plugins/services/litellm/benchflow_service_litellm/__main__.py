@@ -6,13 +6,13 @@ import argparse
 import sys
 
 from benchflow_core.errors import BenchflowError
-from benchflow_service_litellm.environment import Environment
+from benchflow_service_litellm.environment import LiteLLMEnvironment
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchflow_service_litellm", description=__doc__)
     parser.add_argument("command", choices=["install", "where"])
-    environment = Environment.of_process()
+    environment = LiteLLMEnvironment.of_process()
     if parser.parse_args().command == "where":
         print(environment.home)
         return 0 if environment.installed else 1

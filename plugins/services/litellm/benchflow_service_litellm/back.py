@@ -9,31 +9,31 @@ from secrets import compare_digest
 import aiohttp
 from aiohttp import web
 from benchflow_gateway_relay import policy
-from benchflow_gateway_relay.admission import ClientGone, Refused, offered_secrets, parsed, read_body
-from benchflow_gateway_relay.keys import KeyRing, Opened
-from benchflow_gateway_relay.passing import Passage
+from benchflow_gateway_relay.admission import ClientGone, RequestRefused, offered_secrets, parsed, read_body
+from benchflow_gateway_relay.keys import KeyRing, OpenedModel
+from benchflow_gateway_relay.passing import RequestForwarder
 from benchflow_gateway_relay.paths import Route, find_route, wire_of_path
 from benchflow_gateway_relay.recording import CLIENT_CLOSED, Recording
 from benchflow_gateway_relay.sending import error
-from benchflow_gateway_relay.upstream import Upstream
+from benchflow_gateway_relay.upstream import ProviderClient
 
-from benchflow_service_litellm.calls import Call, Calls
+from benchflow_service_litellm.calls import AgentRequest, OpenRequests
 
-__all__ = ["Back"]
+__all__ = ["ProviderSideProxy"]
 
 _PAIRS = (frozenset({"chat", "responses"}),)
 """Wires that a provider has at one address."""
 
 
-class Back(Passage):
+class ProviderSideProxy(RequestForwarder):
     """Where LiteLLM believes its providers to be. It can reach only what the agent's own request opened."""
 
-    def __init__(self, keys: KeyRing, upstream: Upstream, calls: Calls, secret: str) -> None:
+    def __init__(self, keys: KeyRing, upstream: ProviderClient, calls: OpenRequests, secret: str) -> None:
         super().__init__(keys, upstream)
         self._calls = calls
         self._secret = secret.encode()
         self._retry_after: dict[int, str] = {}
-        self._calls_of: dict[int, Call] = {}
+        self._calls_of: dict[int, AgentRequest] = {}
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         route = find_route(request.method, request.path)
@@ -47,7 +47,7 @@ class Back(Passage):
         with call.at_provider():
             return await self._carry(request, call, route)
 
-    async def _carry(self, request: web.BaseRequest, call: Call, route: Route) -> web.StreamResponse:
+    async def _carry(self, request: web.BaseRequest, call: AgentRequest, route: Route) -> web.StreamResponse:
         record = Recording(call.key, route, request.path)
         assert route.wire is not None
         self._calls_of[id(record)] = call
@@ -55,7 +55,7 @@ class Back(Passage):
             record.raw = await read_body(request)
             opened = _admit(record, call)
             return await self._forward(request, record, opened)
-        except Refused as no:
+        except RequestRefused as no:
             record.failed(no.kind, no.message, no.status)
             return error(route.wire, no.status, no.message)
         except asyncio.CancelledError:
@@ -82,7 +82,7 @@ class Back(Passage):
         return await super()._instead(record, upstream)
 
 
-def _admit(record: Recording, call: Call) -> Opened:
+def _admit(record: Recording, call: AgentRequest) -> OpenedModel:
     """The call's own model at its own provider, whatever LiteLLM asks for."""
     target, route = call.opened.target, record.route
     record.body = parsed(record.raw)
@@ -91,9 +91,13 @@ def _admit(record: Recording, call: Call) -> Opened:
     record.streamed = bool(record.body.get("stream")) if route.stream is None else route.stream
     same_address = any(target.wire in pair and route.wire in pair for pair in _PAIRS)
     if record.model != target.model or not (route.wire == target.wire or same_address):
-        raise Refused(400, f"LiteLLM asked for '{record.model}' on {route.wire}, which this request does not open")
+        raise RequestRefused(
+            400, f"LiteLLM asked for '{record.model}' on {route.wire}, which this request does not open"
+        )
     assert route.wire is not None
     if not call.key.request.allow_provider_tools and (tool := policy.provider_tool(route.wire, record.body)):
-        raise Refused(400, f"'{tool}' is refused: without network, tools and content of the provider's side are off")
+        raise RequestRefused(
+            400, f"'{tool}' is refused: without network, tools and content of the provider's side are off"
+        )
     record.target = replace(target, wire=route.wire)
-    return Opened(record.target, call.opened.credential)
+    return OpenedModel(record.target, call.opened.credential)

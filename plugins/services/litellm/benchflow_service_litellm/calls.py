@@ -7,18 +7,18 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from benchflow_gateway_relay.keys import Key, Opened
+from benchflow_gateway_relay.keys import Key, OpenedModel
 from benchflow_gateway_relay.recording import Conclusion
 
 from benchflow_core.contracts import Usage
 
-__all__ = ["Call", "Calls"]
+__all__ = ["AgentRequest", "OpenRequests"]
 
 
-class Call:
+class AgentRequest:
     """One request of an agent's. LiteLLM may turn it into several of its own, or none."""
 
-    def __init__(self, key: Key, opened: Opened) -> None:
+    def __init__(self, key: Key, opened: OpenedModel) -> None:
         self.id = secrets.token_urlsafe(18)
         self.key, self.opened = key, opened
         self.answered = asyncio.Event()
@@ -68,22 +68,22 @@ class Call:
         return Conclusion(last.reply, usage, last.model, last.kind, last.message)
 
 
-class Calls:
+class OpenRequests:
     """Those that are open, by their id."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, AgentRequest] = {}
 
     @contextmanager
-    def opened(self, key: Key, opened: Opened) -> Iterator[Call]:
-        call = Call(key, opened)
+    def opened(self, key: Key, opened: OpenedModel) -> Iterator[AgentRequest]:
+        call = AgentRequest(key, opened)
         self._open[call.id] = call
         try:
             yield call
         finally:
             del self._open[call.id]
 
-    def get(self, identity: str) -> Call | None:
+    def get(self, identity: str) -> AgentRequest | None:
         return self._open.get(identity)
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from benchflow_core.contracts import Availability, Check
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["COMMAND", "HOME_VARIABLE", "Environment"]
+__all__ = ["COMMAND", "HOME_VARIABLE", "LiteLLMEnvironment"]
 
 HOME_VARIABLE: Final = "BENCHFLOW_LITELLM_HOME"
 COMMAND: Final = "python -m benchflow_service_litellm install"
@@ -27,14 +27,14 @@ _SIZE: Final = "730 MB"
 
 
 @dataclass(frozen=True)
-class Environment:
+class LiteLLMEnvironment:
     """Where it is. `own`: the user named the folder."""
 
     home: Path
     own: bool = False
 
     @classmethod
-    def of(cls, env: Mapping[str, str]) -> Environment:
+    def of(cls, env: Mapping[str, str]) -> LiteLLMEnvironment:
         """`BENCHFLOW_LITELLM_HOME`, or a folder in the cache whose name changes with the pins."""
         if env.get(HOME_VARIABLE):
             return cls(Path(env[HOME_VARIABLE]).expanduser().absolute(), own=True)
@@ -45,7 +45,7 @@ class Environment:
         return cls(Path(cache).absolute() / "litellm" / f"{version()}-{_pins()[:8]}-{python}")
 
     @classmethod
-    def of_process(cls) -> Environment:
+    def of_process(cls) -> LiteLLMEnvironment:
         return cls.of(os.environ)
 
     @property

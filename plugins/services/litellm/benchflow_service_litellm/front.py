@@ -10,22 +10,22 @@ from dataclasses import replace
 
 import aiohttp
 from aiohttp import web
-from benchflow_gateway_relay.admission import Refused
-from benchflow_gateway_relay.keys import KeyRing, Opened
-from benchflow_gateway_relay.passing import Passage, with_stream_usage
+from benchflow_gateway_relay.admission import RequestRefused
+from benchflow_gateway_relay.keys import KeyRing, OpenedModel
+from benchflow_gateway_relay.passing import RequestForwarder, with_stream_usage
 from benchflow_gateway_relay.paths import Route
 from benchflow_gateway_relay.recording import Recording
 from benchflow_gateway_relay.redaction import KeyFilter
 from benchflow_gateway_relay.sending import error
-from benchflow_gateway_relay.upstream import Upstream
+from benchflow_gateway_relay.upstream import ProviderClient
 
 from benchflow_core.contracts import ModelTarget, Wire
 from benchflow_core.errors import BenchflowError
-from benchflow_service_litellm.calls import Call, Calls
-from benchflow_service_litellm.pool import Pool
+from benchflow_service_litellm.calls import AgentRequest, OpenRequests
+from benchflow_service_litellm.pool import WorkerPool
 from benchflow_service_litellm.settings import route_of, with_effort
 
-__all__ = ["Front"]
+__all__ = ["AgentSideProxy"]
 
 _SETTLE = 2.0
 _BEGIN = 600.0
@@ -33,15 +33,15 @@ _BEGIN = 600.0
 _NOTICE = 0.2
 
 
-class Front(Passage):
+class AgentSideProxy(RequestForwarder):
     """What the agent gets is LiteLLM's translation; what is recorded of it is what the provider said."""
 
     def __init__(
         self,
         keys: KeyRing,
-        upstream: Upstream,
-        calls: Calls,
-        pool: Pool,
+        upstream: ProviderClient,
+        calls: OpenRequests,
+        pool: WorkerPool,
         start: Callable[[], Awaitable[None]],
         *,
         effort: str = "",
@@ -52,23 +52,23 @@ class Front(Passage):
         self._calls = calls
         self._pool = pool
         self._effort = effort
-        self._by_record: dict[int, Call] = {}
+        self._by_record: dict[int, AgentRequest] = {}
 
-    async def _answer(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
+    async def _answer(self, request: web.BaseRequest, record: Recording, opened: OpenedModel) -> web.StreamResponse:
         """The effort is put in here, so that the log has the request as it was sent."""
         if self._effort and route_of(opened.target) == "bedrock" and record.route.kind == "answer":
             record.body = with_effort(record.body, record.route.wire or "", self._effort)
             record.raw = json.dumps(record.body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         return await super()._answer(request, record, opened)
 
-    async def _forward(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
+    async def _forward(self, request: web.BaseRequest, record: Recording, opened: OpenedModel) -> web.StreamResponse:
         if record.route.kind == "count":
             return await self._count(request, record, opened)
         record.secondhand = True
         try:
             await self._start()
         except BenchflowError as error:
-            raise Refused(502, error.message, "provider_error") from error
+            raise RequestRefused(502, error.message, "provider_error") from error
         with self._calls.opened(record.key, opened) as call:
             self._by_record[id(record)] = call
             try:
@@ -79,7 +79,7 @@ class Front(Passage):
                 record.truth = call.truth()
 
     async def _ask(
-        self, request: web.BaseRequest, record: Recording, opened: Opened
+        self, request: web.BaseRequest, record: Recording, opened: OpenedModel
     ) -> tuple[aiohttp.ClientResponse, bool]:
         call = self._by_record[id(record)]
         marks = {"x-benchflow-call": call.id, "x-benchflow-route": route_of(opened.target)}
@@ -89,7 +89,7 @@ class Front(Passage):
         body = asking or record.raw
         for attempt in (1, 2):
             async with self._pool.worker() as worker:
-                proxy = Opened(_as_target(opened.target, record.route.wire, worker.url), self._pool.secret)
+                proxy = OpenedModel(_as_target(opened.target, record.route.wire, worker.url), self._pool.secret)
                 try:
                     response = await self._upstream.post(
                         proxy, _as_route(record.route), body, request.headers, request.query, marks=marks
@@ -117,10 +117,10 @@ class Front(Passage):
         headers = {"retry-after": retry_after} if retry_after else None
         return error(record.route.wire, status, conclusion.message or "", headers, ours=False)
 
-    async def _count(self, request: web.BaseRequest, record: Recording, opened: Opened) -> web.StreamResponse:
+    async def _count(self, request: web.BaseRequest, record: Recording, opened: OpenedModel) -> web.StreamResponse:
         """Tokens are counted by who knows how: the provider, where it speaks the same wire."""
         if opened.target.wire == record.route.wire and opened.target.auth in ("key", "bearer"):
-            response, _ = await Passage._ask(self, request, record, opened)
+            response, _ = await RequestForwarder._ask(self, request, record, opened)
             async with response:
                 body = KeyFilter(opened.credential).whole(await response.read())
                 return web.Response(status=response.status, body=body, content_type="application/json")

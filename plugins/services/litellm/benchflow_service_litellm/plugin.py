@@ -9,21 +9,21 @@ _WIRES: tuple[Wire, ...] = ("chat", "responses", "messages", "gemini")
 
 
 def _open(context: GatewayContext) -> Gateway:
-    from benchflow_service_litellm.gateway import Translator
+    from benchflow_service_litellm.gateway import TranslatingRelay
 
-    return Translator(context)
+    return TranslatingRelay(context)
 
 
 def _available() -> Availability:
-    from benchflow_service_litellm.environment import Environment
+    from benchflow_service_litellm.environment import LiteLLMEnvironment
 
-    return Environment.of_process().available()
+    return LiteLLMEnvironment.of_process().available()
 
 
 def _check() -> list[Check]:
-    from benchflow_service_litellm.environment import Environment
+    from benchflow_service_litellm.environment import LiteLLMEnvironment
 
-    return [Environment.of_process().check()]
+    return [LiteLLMEnvironment.of_process().check()]
 
 
 @hookimpl

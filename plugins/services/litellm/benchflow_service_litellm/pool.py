@@ -11,37 +11,37 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from benchflow_service_litellm.environment import Environment
+from benchflow_service_litellm.environment import LiteLLMEnvironment
 from benchflow_service_litellm.settings import proxy_config, proxy_env, workers_for
-from benchflow_service_litellm.worker import Worker
+from benchflow_service_litellm.worker import LiteLLMWorker
 
-__all__ = ["Pool"]
+__all__ = ["WorkerPool"]
 
 
-class Pool:
+class WorkerPool:
     """Workers sized to the job. The first healthy one is enough to begin with."""
 
     def __init__(self, folder: Path, env: Mapping[str, str], concurrency: int, options: Mapping[str, str]) -> None:
         self.secret = f"sk-proxy-{secrets.token_urlsafe(32)}"
-        self.workers: list[Worker] = []
+        self.workers: list[LiteLLMWorker] = []
         self._folder, self._env = folder, env
         self._count = workers_for(concurrency, os.cpu_count() or 1, options.get("workers"))
 
     async def start(self, back: int) -> None:
         """Returns when a worker is healthy."""
-        python = await asyncio.to_thread(Environment.of(self._env).ensure, logging.getLogger(__name__).warning)
+        python = await asyncio.to_thread(LiteLLMEnvironment.of(self._env).ensure, logging.getLogger(__name__).warning)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         config = self._folder / "config.yaml"
         config.write_text(json.dumps(proxy_config(back, self._env), indent=1))
         env = proxy_env(self._env, self._folder, self.secret)
         self.workers = [
-            Worker(number, python, config, env, self._folder / f"litellm-{number}.log")
+            LiteLLMWorker(number, python, config, env, self._folder / f"litellm-{number}.log")
             for number in range(1, self._count + 1)
         ]
         await self._healthy()
 
     @asynccontextmanager
-    async def worker(self) -> AsyncIterator[Worker]:
+    async def worker(self) -> AsyncIterator[LiteLLMWorker]:
         """The least busy healthy one, for one request. Where it turns out to be gone, ask again: another one is."""
         worker = await self._healthy()
         worker.busy += 1
@@ -53,7 +53,7 @@ class Pool:
     async def close(self) -> None:
         await asyncio.gather(*(worker.close() for worker in self.workers))
 
-    async def _healthy(self) -> Worker:
+    async def _healthy(self) -> LiteLLMWorker:
         while True:
             healthy = [worker for worker in self.workers if worker.healthy]
             if healthy:

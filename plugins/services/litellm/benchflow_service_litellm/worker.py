@@ -14,7 +14,7 @@ import aiohttp
 
 from benchflow_core.errors import InfrastructureError
 
-__all__ = ["Worker"]
+__all__ = ["LiteLLMWorker"]
 
 _START_LIMIT: Final = 240.0
 """Seconds until it must be healthy. It takes about ten on an idle machine."""
@@ -23,7 +23,7 @@ _POLL: Final = 0.2
 _SERVE: Final = Path(__file__).with_name("hosted") / "serve.py"
 
 
-class Worker:
+class LiteLLMWorker:
     """Supervised until it is closed."""
 
     def __init__(self, number: int, python: Path, config: Path, env: Mapping[str, str], log: Path) -> None:

@@ -15,8 +15,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from benchflow_service_litellm.environment import Environment
-from benchflow_service_litellm.gateway import Translator
+from benchflow_service_litellm.environment import LiteLLMEnvironment
+from benchflow_service_litellm.gateway import TranslatingRelay
 from benchflow_testing import LocalModel
 
 from benchflow_core.contracts import Exchange, GatewayContext, KeyRequest, ModelTarget, RolloutKey, Wire
@@ -28,7 +28,7 @@ SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "requi
 @pytest.fixture(autouse=True)
 def _prepared(request: pytest.FixtureRequest) -> None:
     """Tests never install it: that is 730 MB."""
-    if request.node.get_closest_marker("litellm") and not Environment.of_process().installed:
+    if request.node.get_closest_marker("litellm") and not LiteLLMEnvironment.of_process().installed:
         pytest.skip("needs LiteLLM's environment: run scripts/litellm_env.sh")
 
 
@@ -36,7 +36,7 @@ def _prepared(request: pytest.FixtureRequest) -> None:
 class Bench:
     """What a test holds."""
 
-    gateway: Translator
+    gateway: TranslatingRelay
     model: LocalModel
     http: aiohttp.ClientSession
     folder: Path
@@ -134,14 +134,14 @@ async def bench(tmp_path_factory: Any, google_account: str) -> AsyncIterator[Ben
     async with LocalModel(key=PROVIDER_KEY) as model, aiohttp.ClientSession() as http:
         env = {
             "PATH": os.environ["PATH"],
-            "BENCHFLOW_LITELLM_HOME": str(Environment.of_process().home),
+            "BENCHFLOW_LITELLM_HOME": str(LiteLLMEnvironment.of_process().home),
             "LOCAL_API_KEY": PROVIDER_KEY,
             "OPENAI_API_KEY": "sk-another-0123456789",
             "GOOGLE_APPLICATION_CREDENTIALS_JSON": google_account,
             "GOOGLE_CLOUD_PROJECT": "p",
             "VERTEXAI_API_BASE": model.base_url,
         }
-        gateway = Translator(GatewayContext(folder, env, concurrency=4))
+        gateway = TranslatingRelay(GatewayContext(folder, env, concurrency=4))
         try:
             yield Bench(gateway, model, http, folder)
         finally:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from benchflow_service_litellm import environment
-from benchflow_service_litellm.environment import COMMAND, Environment
+from benchflow_service_litellm.environment import COMMAND, LiteLLMEnvironment
 from benchflow_service_litellm.settings import workers_for
 
 from benchflow_core.errors import ConfigurationError
 
 
 def test_the_folder_is_named_after_the_pins(tmp_path: Path) -> None:
-    found = Environment.of({"BENCHFLOW_CACHE": str(tmp_path)})
+    found = LiteLLMEnvironment.of({"BENCHFLOW_CACHE": str(tmp_path)})
     assert found.home.parent == tmp_path / "litellm" and found.home.name.startswith("1.106.2-")
     assert not found.installed
     check = found.check()
@@ -24,7 +24,7 @@ def test_the_folder_is_named_after_the_pins(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_the_users_must_have_it(tmp_path: Path) -> None:
-    found = Environment.of({"BENCHFLOW_LITELLM_HOME": str(tmp_path / "nothing")})
+    found = LiteLLMEnvironment.of({"BENCHFLOW_LITELLM_HOME": str(tmp_path / "nothing")})
     assert not found.available().ok and found.check().status == "fail"
     assert "BENCHFLOW_LITELLM_HOME" in found.available().reason and COMMAND in found.available().remedy
     (tmp_path / "nothing" / "bin").mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_an_install_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monke
     monkeypatch.setattr(environment, "_REQUIREMENTS", broken)
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    found = Environment.of({"BENCHFLOW_CACHE": str(tmp_path / "cache")})
+    found = LiteLLMEnvironment.of({"BENCHFLOW_CACHE": str(tmp_path / "cache")})
     with pytest.raises(ConfigurationError) as caught:
         found.ensure()
     assert "could not be installed" in caught.value.message and COMMAND in (caught.value.remedy or "")
@@ -48,7 +48,7 @@ def test_an_install_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monke
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(ConfigurationError, match="not empty"):
-        Environment.of({"BENCHFLOW_LITELLM_HOME": str(tmp_path)}).ensure()
+        LiteLLMEnvironment.of({"BENCHFLOW_LITELLM_HOME": str(tmp_path)}).ensure()
     assert (tmp_path / "mine.txt").read_text() == "keep"
 
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from benchflow_gateway_relay.serving import Server
-from benchflow_service_litellm.environment import Environment
-from benchflow_service_litellm.gateway import Translator
+from benchflow_gateway_relay.serving import RelayServer
+from benchflow_service_litellm.environment import LiteLLMEnvironment
+from benchflow_service_litellm.gateway import TranslatingRelay
 
 from benchflow_core.contracts import GatewayContext, KeyRequest, ModelTarget
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 
 pytestmark = [pytest.mark.litellm, pytest.mark.xdist_group("litellm"), pytest.mark.timeout(600)]
-PLACES = {"PATH": os.environ["PATH"], "BENCHFLOW_LITELLM_HOME": str(Environment.of_process().home)}
+PLACES = {"PATH": os.environ["PATH"], "BENCHFLOW_LITELLM_HOME": str(LiteLLMEnvironment.of_process().home)}
 CLAUDE = "us.anthropic.claude-opus-4-6-v1"
 
 
@@ -53,7 +53,7 @@ async def test_it_starts_offline_and_bedrock_gets_the_effort(tmp_path: Path) -> 
     import aiohttp
 
     outside, bedrock = Seen(), Seen()
-    way_out, cloud = await Server.start(outside.handle), await Server.start(bedrock.handle)
+    way_out, cloud = await RelayServer.start(outside.handle), await RelayServer.start(bedrock.handle)
     env = {
         **PLACES,
         "HTTPS_PROXY": f"http://127.0.0.1:{way_out.port}",
@@ -63,7 +63,7 @@ async def test_it_starts_offline_and_bedrock_gets_the_effort(tmp_path: Path) -> 
         "AWS_BEDROCK_RUNTIME_ENDPOINT": f"http://127.0.0.1:{cloud.port}",
         "BENCHFLOW_BEDROCK_THINKING_EFFORT": "max",
     }
-    gateway = Translator(GatewayContext(tmp_path, env))
+    gateway = TranslatingRelay(GatewayContext(tmp_path, env))
     target = ModelTarget(
         CLAUDE, "aws-bedrock", "messages", "https://bedrock", ("AWS_BEARER_TOKEN_BEDROCK",), auth="aws"
     )
@@ -92,12 +92,12 @@ PARENT = """
 import asyncio, json, sys
 from pathlib import Path
 from benchflow_core.contracts import GatewayContext, KeyRequest, ModelTarget
-from benchflow_service_litellm.environment import Environment
-from benchflow_service_litellm.gateway import Translator
+from benchflow_service_litellm.environment import LiteLLMEnvironment
+from benchflow_service_litellm.gateway import TranslatingRelay
 
 async def main():
     env = json.loads(sys.argv[2])
-    gateway = Translator(GatewayContext(Path(sys.argv[1]), {**env, "K": "k"}))
+    gateway = TranslatingRelay(GatewayContext(Path(sys.argv[1]), {**env, "K": "k"}))
     await gateway.issue(KeyRequest("r", "agent", (ModelTarget("m", "p", "chat", "http://127.0.0.1:9/v1", ("K",)),), "messages"))
     print(gateway.pool.workers[0].pid, flush=True)
     await asyncio.Event().wait()
@@ -132,7 +132,9 @@ async def test_one_that_cannot_start_is_said_with_its_last_words(tmp_path: Path)
     (home / "bin" / "litellm").write_text("")
     (home / "bin" / "python").write_text("#!/bin/sh\necho 'no module named litellm' >&2\nexit 3\n")
     (home / "bin" / "python").chmod(0o755)
-    gateway = Translator(GatewayContext(tmp_path / "work", {**PLACES, "BENCHFLOW_LITELLM_HOME": str(home), "K": "k"}))
+    gateway = TranslatingRelay(
+        GatewayContext(tmp_path / "work", {**PLACES, "BENCHFLOW_LITELLM_HOME": str(home), "K": "k"})
+    )
     target = ModelTarget("m", "p", "chat", "http://127.0.0.1:9/v1", ("K",))
     try:
         with pytest.raises(InfrastructureError, match="exited with 3: no module named litellm"):
@@ -143,8 +145,8 @@ async def test_one_that_cannot_start_is_said_with_its_last_words(tmp_path: Path)
 
 async def test_wrong_settings_are_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="workers='many'"):
-        Translator(GatewayContext(tmp_path / "a", {}, options={"workers": "many"}))
-    gateway = Translator(GatewayContext(tmp_path / "b", {"BENCHFLOW_BEDROCK_THINKING_EFFORT": "huge", "K": "k"}))
+        TranslatingRelay(GatewayContext(tmp_path / "a", {}, options={"workers": "many"}))
+    gateway = TranslatingRelay(GatewayContext(tmp_path / "b", {"BENCHFLOW_BEDROCK_THINKING_EFFORT": "huge", "K": "k"}))
     target = ModelTarget("m", "p", "chat", "http://127.0.0.1:9/v1", ("K",))
     with pytest.raises(ConfigurationError, match="'huge' is none of: none, minimal"):
         await gateway.issue(KeyRequest("r", "agent", (target,), "messages"))

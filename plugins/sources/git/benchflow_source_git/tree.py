@@ -14,7 +14,7 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 from benchflow_source_git.program import failed, git, git_argv, git_env
 
-__all__ = ["Entry", "listing", "read_entries", "write_entries"]
+__all__ = ["TreeEntry", "listing", "read_entries", "write_entries"]
 
 _FILE, _PROGRAM, _LINK, _SUBMODULE = "100644", "100755", "120000", "160000"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
@@ -23,7 +23,7 @@ _MAX_LINK = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """One file of a tree."""
 
     mode: str
@@ -31,26 +31,26 @@ class Entry:
     path: str
 
 
-def read_entries(repo: Path, commit: str, path: str) -> tuple[str, list[Entry]]:
+def read_entries(repo: Path, commit: str, path: str) -> tuple[str, list[TreeEntry]]:
     """The object id of the folder or file at `path`, and every file below it, relative to it."""
     what = f"{commit}:{path}"
     kind = git("cat-file", "-t", what, cwd=repo).strip()
     sha = git("rev-parse", "--verify", what, cwd=repo).strip()
     if kind == "blob":
-        return sha, [Entry(_FILE, sha, "")]
+        return sha, [TreeEntry(_FILE, sha, "")]
     entries = []
     with _running(repo, "ls-tree", "-r", "-z", "--full-tree", sha) as process:
         assert process.stdout is not None
         for record in _records(process.stdout):
             mode, _, rest = record.partition(b" ")
             head, _, name = rest.partition(b"\t")
-            entries.append(Entry(mode.decode(), head.split()[-1].decode(), _checked(os.fsdecode(name))))
+            entries.append(TreeEntry(mode.decode(), head.split()[-1].decode(), _checked(os.fsdecode(name))))
             if len(entries) > _MAX_ENTRIES:
                 raise ConfigurationError(f"{what} has more than {_MAX_ENTRIES:,} files.")
     return sha, entries
 
 
-def write_entries(repo: Path, entries: list[Entry], root: Path, time: int) -> dict[str, Any]:
+def write_entries(repo: Path, entries: list[TreeEntry], root: Path, time: int) -> dict[str, Any]:
     """Regular files first, links last: nothing is ever written through a link. Says what was left as it is."""
     pointers = 0
     links: list[tuple[Path, bytes]] = []
@@ -98,7 +98,7 @@ def _stamp(time: int) -> tuple[int, int]:
     return moment, moment
 
 
-def _write_file(process: subprocess.Popen[bytes], entry: Entry, target: Path, time: int) -> bool:
+def _write_file(process: subprocess.Popen[bytes], entry: TreeEntry, target: Path, time: int) -> bool:
     fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         head = b""
@@ -111,14 +111,14 @@ def _write_file(process: subprocess.Popen[bytes], entry: Entry, target: Path, ti
     return head == _LFS_POINTER
 
 
-def _link_target(process: subprocess.Popen[bytes], entry: Entry) -> bytes:
+def _link_target(process: subprocess.Popen[bytes], entry: TreeEntry) -> bytes:
     to = b"".join(_content(process, entry))
     if not to or len(to) > _MAX_LINK or b"\0" in to:
         raise ConfigurationError(f"'{entry.path}' is a link to nothing that a link can name.")
     return to
 
 
-def _content(process: subprocess.Popen[bytes], entry: Entry) -> Iterator[bytes]:
+def _content(process: subprocess.Popen[bytes], entry: TreeEntry) -> Iterator[bytes]:
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(entry.sha.encode() + b"\n")
     process.stdin.flush()

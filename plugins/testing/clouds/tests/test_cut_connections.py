@@ -41,11 +41,11 @@ async def test_over_grpc() -> None:
     from grpclib.server import Server
     from modal_proto.api_grpc import ModalClientBase, ModalClientStub
 
-    from benchflow_testing_clouds.modal.service import Service
+    from benchflow_testing_clouds.modal.service import GrpcService
 
     began, finished = asyncio.Event(), asyncio.Event()
 
-    class Slow(Service):
+    class Slow(GrpcService):
         base = ModalClientBase
 
         def authorize(self, name: str, metadata: Any) -> None:

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Answer", "Call", "Message", "Request", "Tokens", "Tool", "new_id", "pieces", "text_of"]
+__all__ = [
+    "Message",
+    "ModelAnswer",
+    "ModelRequest",
+    "ModelToolCall",
+    "OfferedTool",
+    "Tokens",
+    "new_id",
+    "pieces",
+    "text_of",
+]
 
 Role = Literal["user", "assistant", "tool", "system"]
 
@@ -21,7 +31,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class OfferedTool:
     """A tool the agent offers to the model."""
 
     name: str
@@ -34,17 +44,17 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """What a model is asked."""
 
     messages: tuple[Message, ...]
-    tools: Mapping[str, Tool]
+    tools: Mapping[str, OfferedTool]
     schema: Mapping[str, Any] | None = None
     """Structured output was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelToolCall:
     """A tool call of the answer; `arguments` is text for a freeform tool."""
 
     name: str
@@ -63,13 +73,13 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What a model says."""
 
     model: str
     text: str = ""
     think: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ModelToolCall, ...] = ()
     tokens: Tokens | None = None
     """`None`: the provider reports no usage."""
     stop: str | None = None

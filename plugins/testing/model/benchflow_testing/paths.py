@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchflow_testing.wires import Wire
+from benchflow_testing.wires import ModelWire
 from benchflow_testing.wires.chat import CHAT
 from benchflow_testing.wires.gemini import GEMINI
 from benchflow_testing.wires.messages import MESSAGES
@@ -19,7 +19,7 @@ __all__ = ["Target", "find", "model_list", "token_count", "wire_of"]
 class Target:
     """A call: an answer, or a count of tokens. Gemini and Vertex have model and streaming in the path."""
 
-    wire: Wire
+    wire: ModelWire
     kind: Literal["answer", "count"]
     model: str | None = None
     stream: bool | None = None
@@ -47,14 +47,14 @@ def find(path: str) -> Target | None:
     return None
 
 
-def wire_of(path: str, headers: Mapping[str, str]) -> Wire:
+def wire_of(path: str, headers: Mapping[str, str]) -> ModelWire:
     """Whose error shape to answer in, for a path that is no call."""
     if "v1beta" in path:
         return GEMINI
     return MESSAGES if "anthropic-version" in headers else CHAT
 
 
-def token_count(wire: Wire, size: int) -> dict[str, Any]:
+def token_count(wire: ModelWire, size: int) -> dict[str, Any]:
     return {"totalTokens" if wire is GEMINI else "input_tokens": max(1, size // 4)}
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from benchflow_testing.neutral import Request
+from benchflow_testing.neutral import ModelRequest
 from benchflow_testing.schema import instance
 
-__all__ = ["AUX", "Choice", "Script", "Step"]
+__all__ = ["AUX", "Script", "Step", "StepChoice"]
 
 AUX = "aux"
 _MARKER = re.compile(r"\[\[fake:([\w.-]+)((?:\s+\w+=(?:\"[^\"]*\"|[^\s\]]+))*)\s*\]\]")
@@ -68,7 +68,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StepChoice:
     """Which step answers a request, and why."""
 
     scenario: str
@@ -101,19 +101,19 @@ class Script:
         if "aux" in value:
             self.aux = _step(value["aux"])
 
-    def choose(self, request: Request) -> Choice:
+    def choose(self, request: ModelRequest) -> StepChoice:
         """The step is the number of answers since the last marker."""
         name, values, index = _last_marker(request, self.prompts)
         if request.schema:
-            return Choice(AUX, 0, Step(json.dumps(instance(request.schema))))
+            return StepChoice(AUX, 0, Step(json.dumps(instance(request.schema))))
         steps = self.scenarios.get(name or "")
         if steps is None:
-            return Choice(name or "default", 0, self.default)
+            return StepChoice(name or "default", 0, self.default)
         if not request.tools and any(step.tools for step in steps):
-            return Choice(AUX, 0, self.aux)
+            return StepChoice(AUX, 0, self.aux)
         if index >= len(steps):
-            return Choice(name or "", index, Step("(the script has no more steps)"))
-        return Choice(name or "", index, steps[index].filled(values))
+            return StepChoice(name or "", index, Step("(the script has no more steps)"))
+        return StepChoice(name or "", index, steps[index].filled(values))
 
 
 def _step(value: Step | Mapping[str, Any] | str) -> Step:
@@ -122,7 +122,7 @@ def _step(value: Step | Mapping[str, Any] | str) -> Step:
     return value if isinstance(value, Step) else Step.from_json(value)
 
 
-def _last_marker(request: Request, prompts: Mapping[str, str]) -> tuple[str | None, dict[str, str], int]:
+def _last_marker(request: ModelRequest, prompts: Mapping[str, str]) -> tuple[str | None, dict[str, str], int]:
     name: str | None = None
     values: dict[str, str] = {}
     answered = 0

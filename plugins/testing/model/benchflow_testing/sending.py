@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from aiohttp import web
 
-from benchflow_testing.neutral import Answer
+from benchflow_testing.neutral import ModelAnswer
 from benchflow_testing.paths import Target
 from benchflow_testing.script import Step
 from benchflow_testing.wires.gemini import GEMINI, chunks
@@ -20,7 +20,7 @@ _PAGE = "<!doctype html><html><head><title>Welcome</title></head><body><h1>It wo
 
 
 async def send(
-    request: web.BaseRequest, target: Target, step: Step, answer: Answer, *, streamed: bool
+    request: web.BaseRequest, target: Target, step: Step, answer: ModelAnswer, *, streamed: bool
 ) -> web.StreamResponse:
     """Everything a step says about how it is said."""
     if step.delay:

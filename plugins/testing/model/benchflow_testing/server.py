@@ -15,7 +15,7 @@ from typing import Any, Self
 from aiohttp import web
 
 from benchflow_testing.faults import Faults
-from benchflow_testing.neutral import Answer, Tokens
+from benchflow_testing.neutral import ModelAnswer, Tokens
 from benchflow_testing.paths import Target, find, model_list, token_count, wire_of
 from benchflow_testing.script import AUX, Script, Step
 from benchflow_testing.sending import send
@@ -221,7 +221,7 @@ class LocalModel:
         seen.calls = tuple(call.name for call in calls)
         seen.tokens = None if step.no_usage else _tokens(step, len(raw))
         options = seen.body.get("stream_options") or {}
-        answer = Answer(
+        answer = ModelAnswer(
             model=step.model or str(seen.model),
             text=step.text,
             think=step.think,

@@ -48,7 +48,7 @@ class Game:
         self._env = env
 
     async def play(self, play: Play, data: dict[str, Any]) -> dict[str, Any]:
-        policy = Policy(self._env, play)
+        policy = PolicyClient(self._env, play)
         play.tools = policy.mcp
         state = await self._env.rollout(data, policy, "agent", {})
         await policy.stop()
@@ -64,7 +64,7 @@ class Game:
         }
 
 
-class Policy(Client):
+class PolicyClient(Client):
     """The agent where a model's client is expected: a step of its turn is a response."""
 
     def __init__(self, env: Any, play: Play) -> None:

@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 
-from turn import Stop, Turn
+from turn import PlayedTurn, Stop
 
 TYPE_CHECKING = False  # importing typing would cost a fifth of the start-up time
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 
-class Wire:
+class AcpOutput:
     """JSON lines on standard output; answers to our requests come back through `answer`."""
 
     def __init__(self) -> None:
@@ -65,17 +65,17 @@ class Wire:
             self.answer({"id": request_id, "error": {"code": -32800, "message": "cancelled"}})
 
 
-class Agent:
+class ScriptedAgent:
     """The protocol around the turns."""
 
     def __init__(self, script: Json) -> None:
         self.script = script
-        self.wire = Wire()
+        self.wire = AcpOutput()
         self.role = script.get("role", "agent")
         self.settings = {"model": script.get("model") or "scripted", "effort": "medium", "mode": "default"}
         self.session_id, self.cwd = "", os.getcwd()
         self.mcp_servers: list[Json] = []
-        self.turn: Turn | None = None
+        self.turn: PlayedTurn | None = None
         self.played = 0
         self.authenticated = "auth" not in script
 
@@ -172,7 +172,7 @@ class Agent:
         if self.turn is not None:
             raise Stop(error={"code": -32600, "message": "a turn is running"})
         text = "".join(block.get("text", "") for block in params.get("prompt", []))
-        self.turn = Turn(self, request_id, text)
+        self.turn = PlayedTurn(self, request_id, text)
         threading.Thread(target=self.turn.play, args=(self.steps_for(text),), daemon=True).start()
 
     def steps_for(self, text: str) -> list[Json]:
@@ -192,7 +192,7 @@ class Agent:
 
 def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as file:
-        agent = Agent(json.load(file))
+        agent = ScriptedAgent(json.load(file))
     agent.serve()
     if agent.turn is not None:
         agent.turn.kill_child()

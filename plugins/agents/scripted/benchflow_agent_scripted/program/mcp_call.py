@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 VERSION = "2025-06-18"
 
 
-class Client:
+class McpClient:
     """A connection to one of the servers of `session/new`."""
 
     def __init__(self, server: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ def call_tool(servers: list[dict[str, Any]], step: dict[str, Any]) -> tuple[bool
     for server in servers:
         if server.get("type") != "http" or named not in (None, server["name"]):
             continue
-        client = Client(server)
+        client = McpClient(server)
         if named or client.has(tool):
             result = client.call(tool, step.get("input", {}))
             text = "\n".join(block.get("text", "") for block in result.get("content", ()))

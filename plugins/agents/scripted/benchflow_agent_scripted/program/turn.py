@@ -36,7 +36,7 @@ class Stop(Exception):
         self.error = error
 
 
-class Turn:
+class PlayedTurn:
     """Runs in a thread of its own; `cancel` is called from the reader's."""
 
     def __init__(self, agent: Any, request_id: Any, text: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["UNKNOWN", "Translator", "translator_for"]
+__all__ = ["UNKNOWN", "SessionFormat", "translator_for"]
 
 UNKNOWN = "unknown"
 
@@ -16,7 +16,7 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Translator:
+class SessionFormat:
     """A format: its name for people, and how a line becomes events."""
 
     name: str
@@ -30,18 +30,18 @@ class Translator:
             return [{"kind": "not_understood", "data": {"what": what, "line": line}}]
 
 
-def translator_for(line: Line) -> Translator:
+def translator_for(line: Line) -> SessionFormat:
     """By one line. What is of no known shape is shown as it is, saying that it is not understood."""
     from benchflow_command_view.sessions import acp, claude, codex
 
     if isinstance(line.get("kind"), str) and ("v" in line or "seq" in line):
-        return Translator("BenchFlow events", lambda event: [dict(event)])
-    detectors: list[Callable[[Line], Translator | None]] = [claude.detect, codex.detect, acp.detect]
+        return SessionFormat("BenchFlow events", lambda event: [dict(event)])
+    detectors: list[Callable[[Line], SessionFormat | None]] = [claude.detect, codex.detect, acp.detect]
     for detect in detectors:
         with suppress(TypeError, AttributeError):
             if found := detect(line):
                 return found
-    return Translator(UNKNOWN, _unknown)
+    return SessionFormat(UNKNOWN, _unknown)
 
 
 def _unknown(line: Line) -> Iterable[Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchflow_command_view.sessions import Event, Line, Translator
+from benchflow_command_view.sessions import Event, Line, SessionFormat
 
 __all__ = ["detect"]
 
@@ -15,13 +15,13 @@ _TIMES = ("time", "timestamp", "ts", "at")
 _UNSEEN = ("available_commands_update", "current_mode_update", "config_option_update", "session_info_update")
 
 
-def detect(line: Line) -> Translator | None:
+def detect(line: Line) -> SessionFormat | None:
     if _rpc(line) is not None:
-        return Translator("ACP messages", _Wire().translate)
+        return SessionFormat("ACP messages", _Wire().translate)
     if _update(line) is not None:
-        return Translator("ACP session updates", _Wire().bare)
+        return SessionFormat("ACP session updates", _Wire().bare)
     if line.get("type") in _ENTRIES or (line.get("type") == "notice" and "text" in line):
-        return Translator("ACP trajectory", _entry)
+        return SessionFormat("ACP trajectory", _entry)
     return None
 
 

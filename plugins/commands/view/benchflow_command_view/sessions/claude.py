@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchflow_command_view.sessions import Event, Line, Translator
+from benchflow_command_view.sessions import Event, Line, SessionFormat
 
 __all__ = ["detect"]
 
@@ -43,14 +43,14 @@ _KINDS = {
 }
 
 
-def detect(line: Line) -> Translator | None:
+def detect(line: Line) -> SessionFormat | None:
     message = line.get("message")
     talk = line.get("type") in _TALK and isinstance(message, Mapping) and "role" in message
     init = line.get("type") == "system" and "session_id" in line and "subtype" in line
     own = line.get("type") in _QUIET | {"summary"} and bool(
         {"sessionId", "leafUuid", "messageId", "uuid"} & line.keys()
     )
-    return Translator("Claude Code session", _Session().translate) if talk or init or own else None
+    return SessionFormat("Claude Code session", _Session().translate) if talk or init or own else None
 
 
 class _Session:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from benchflow_command_view.sessions import Event, Line, Translator
+from benchflow_command_view.sessions import Event, Line, SessionFormat
 
 __all__ = ["detect"]
 
@@ -52,15 +52,15 @@ _EXITED = re.compile(
 """What stands above the output of a command, since 0.50 or so."""
 
 
-def detect(line: Line) -> Translator | None:
+def detect(line: Line) -> SessionFormat | None:
     kind = str(line.get("type"))
     session = _Session()
     if kind in _WRAPPED and "payload" in line:
-        return Translator("Codex session", session.wrapped)
+        return SessionFormat("Codex session", session.wrapped)
     if kind.startswith(_STREAM):
-        return Translator("Codex exec --json", session.stream)
+        return SessionFormat("Codex exec --json", session.stream)
     if ("id" in line and "timestamp" in line and "instructions" in line) or kind in _ITEMS:
-        return Translator("Codex session (older)", session.older)
+        return SessionFormat("Codex session (older)", session.older)
     return None
 
 

@@ -11,7 +11,7 @@ from benchflow_command_view.steps.blocks import blocks_of, text_of
 from benchflow_command_view.steps.spans import Spans
 from benchflow_command_view.steps.store import Step, StepStore
 
-__all__ = ["Builder"]
+__all__ = ["StepBuilder"]
 
 _CHUNKS = {
     "agent_message_chunk": "message",
@@ -23,7 +23,7 @@ _LONGEST = 4_000_000
 _ENDED = ("completed", "failed", "cancelled")
 
 
-class Builder:
+class StepBuilder:
     """Feed it events in order. Nothing it is fed makes it fail: what it does not know is shown as it is."""
 
     def __init__(self, store: StepStore) -> None:

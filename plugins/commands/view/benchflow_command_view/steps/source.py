@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from benchflow_command_view.sessions import UNKNOWN, Translator, translator_for
-from benchflow_command_view.steps.builder import Builder
+from benchflow_command_view.sessions import UNKNOWN, SessionFormat, translator_for
+from benchflow_command_view.steps.builder import StepBuilder
 from benchflow_command_view.steps.lines import BROKEN, Lines
 from benchflow_command_view.steps.page import PAGE, shown
 from benchflow_command_view.steps.store import StepStore
@@ -24,14 +24,14 @@ class StepSource:
     def __init__(self, log: Path, traffic: Path | None = None) -> None:
         self.log = log
         self.store = StepStore()
-        self.builder = Builder(self.store)
+        self.builder = StepBuilder(self.store)
         self.traffic = Traffic(traffic)
         self.format = ""
         self.complete = False
         """Everything that is in the log by now was read."""
         self.not_understood: Counter[str] = Counter()
         self._lines = Lines(log)
-        self._translate: Translator | None = None
+        self._translate: SessionFormat | None = None
         self._lock = Lock()
 
     def refresh(self, *, finished: bool = True, seconds: float = float("inf")) -> None:

@@ -11,13 +11,13 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_gateway_relay.replies import chat, gemini, messages, responses
 from benchflow_gateway_relay.sse import json_events
 
-__all__ = ["Reply", "read_reply"]
+__all__ = ["WholeAnswer", "read_reply"]
 
 JsonDict = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WholeAnswer:
     """An answer as one object, whether it was streamed or not."""
 
     response: JsonDict | None
@@ -44,7 +44,7 @@ _READERS: Mapping[Wire, _Reader] = {
 }
 
 
-def read_reply(wire: Wire, raw: bytes, *, events: bool) -> Reply:
+def read_reply(wire: Wire, raw: bytes, *, events: bool) -> WholeAnswer:
     """`events`: a stream of server-sent events. Without JSON in it, `response` is `None`."""
     reader = _READERS[wire]
     if events:
@@ -53,15 +53,17 @@ def read_reply(wire: Wire, raw: bytes, *, events: bool) -> Reply:
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
-        return Reply(None, Usage(), None, False)
+        return WholeAnswer(None, Usage(), None, False)
     if isinstance(value, list):  # Gemini streams a JSON array unless it is asked for events
         parts = [part for part in value if isinstance(part, dict)]
         return _reply(reader, reader.join(parts) if parts else None)
     return _reply(reader, value if isinstance(value, dict) else None)
 
 
-def _reply(reader: _Reader, response: JsonDict | None) -> Reply:
+def _reply(reader: _Reader, response: JsonDict | None) -> WholeAnswer:
     if response is None:
-        return Reply(None, Usage(), None, False)
+        return WholeAnswer(None, Usage(), None, False)
     model = response.get(reader.model_field)
-    return Reply(response, reader.usage(response), model if isinstance(model, str) else None, reader.ended(response))
+    return WholeAnswer(
+        response, reader.usage(response), model if isinstance(model, str) else None, reader.ended(response)
+    )

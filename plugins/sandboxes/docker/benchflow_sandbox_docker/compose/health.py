@@ -9,7 +9,7 @@ from typing import Any
 
 from benchflow_core.errors import TaskError
 from benchflow_sandbox_docker.compose.model import Health
-from benchflow_sandbox_docker.compose.program import Place, Program
+from benchflow_sandbox_docker.compose.program import ProgramHost, ServiceProgram
 
 __all__ = ["image_health", "wait_completed", "wait_healthy"]
 
@@ -32,7 +32,7 @@ def image_health(config: Mapping[str, Any] | None) -> Health | None:
     )
 
 
-async def wait_healthy(name: str, place: Place, program: Program, health: Health) -> None:
+async def wait_healthy(name: str, place: ProgramHost, program: ServiceProgram, health: Health) -> None:
     """Asks more often than the file says, but gives up no sooner: a ready service is not waited out."""
     until = time.monotonic() + health.start_period + health.retries * (health.interval + health.timeout)
     while True:
@@ -47,13 +47,13 @@ async def wait_healthy(name: str, place: Place, program: Program, health: Health
         await asyncio.sleep(min(health.interval, health.start_interval, _OFTEN))
 
 
-async def wait_completed(name: str, program: Program) -> None:
+async def wait_completed(name: str, program: ServiceProgram) -> None:
     code = await asyncio.shield(program.ended)
     if code != 0:
         raise TaskError(f"service '{name}' should complete, but ended with {code}: {_tail(program.log())}")
 
 
-def _code(program: Program) -> str:
+def _code(program: ServiceProgram) -> str:
     return f" with {program.ended.result()}" if not program.ended.cancelled() else ""
 
 

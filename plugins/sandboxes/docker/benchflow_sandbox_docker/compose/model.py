@@ -9,7 +9,7 @@ from typing import Literal
 
 from benchflow_core.contracts.quick import dataclass
 
-__all__ = ["Build", "Copy", "Health", "Need", "Project", "Service", "Shared"]
+__all__ = ["Build", "ComposeService", "Copy", "Dependency", "Health", "Project", "Shared"]
 
 MAIN = "main"
 Condition = Literal["service_started", "service_healthy", "service_completed_successfully"]
@@ -38,7 +38,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Dependency:
     """Another service that has to be that far before this one starts."""
 
     service: str
@@ -65,7 +65,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ComposeService:
     """One container to be."""
 
     name: str
@@ -76,7 +76,7 @@ class Service:
     command: tuple[str, ...] | None = None
     """`None`: the image's; for `main`, one that only stays alive."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Dependency, ...] = ()
     health: Health | None = None
     health_off: bool = False
     copies: tuple[Copy, ...] = ()
@@ -110,16 +110,16 @@ class Service:
 class Project:
     """The services that run, in an order in which each comes after those it needs."""
 
-    services: tuple[Service, ...]
+    services: tuple[ComposeService, ...]
     volumes: tuple[str, ...] = ()
     internal: frozenset[str] = frozenset()
     """Networks without a way out."""
     notices: tuple[str, ...] = ()
 
     @property
-    def main(self) -> Service:
+    def main(self) -> ComposeService:
         return next(service for service in self.services if service.name == MAIN)
 
     @property
-    def sidecars(self) -> tuple[Service, ...]:
+    def sidecars(self) -> tuple[ComposeService, ...]:
         return tuple(service for service in self.services if service.name != MAIN)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from benchflow_sandbox_docker.compose.model import Copy, Shared
-from benchflow_sandbox_docker.compose.values import At, Reader
+from benchflow_sandbox_docker.compose.values import At, ValueReader
 
 __all__ = ["HOST_LOGS", "Mounts"]
 
@@ -23,7 +23,7 @@ _SOCKETS = ("docker.sock", "podman.sock", "containerd.sock")
 class Mounts:
     """The mounts of one service, collected."""
 
-    def __init__(self, reader: Reader, volumes: Mapping[str, Any]) -> None:
+    def __init__(self, reader: ValueReader, volumes: Mapping[str, Any]) -> None:
         self.reader = reader
         self.volumes = volumes
         self.copies: list[Copy] = []

@@ -16,8 +16,8 @@ from typing import Any, Final
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_docker.addresses import SERVICES
-from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.compose.model import MAIN, ComposeService, Project
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.http import EngineError
 
 __all__ = ["Net", "Nets", "addresses", "create", "remove", "token"]
@@ -51,10 +51,10 @@ class Nets:
         """As a second `main` sees them: at an address of its own, without a name, and not reached by the first."""
         return Nets(self.by_name, {**self.at, MAIN: self.at[_BESIDE]}, tuple(self.at[MAIN].values()))
 
-    def of(self, service: Service) -> dict[str, Net]:
+    def of(self, service: ComposeService) -> dict[str, Net]:
         return {name: self.by_name[name] for name in service.networks if name in self.by_name}
 
-    def hosts(self, project: Project, service: Service) -> list[str]:
+    def hosts(self, project: Project, service: ComposeService) -> list[str]:
         """`name:address` of every service that this one shares a network with, itself included."""
         found: dict[str, str] = {}
         for other in project.services:
@@ -64,7 +64,7 @@ class Nets:
                         found.setdefault(known, self.at[other.name][name])
         return [f"{name}:{address}" for name, address in found.items()]
 
-    def endpoints(self, service: Service) -> dict[str, dict[str, Any]]:
+    def endpoints(self, service: ComposeService) -> dict[str, dict[str, Any]]:
         """What the engine is told, by network id."""
         return {
             net.id: {
@@ -79,7 +79,7 @@ def token() -> str:
     return secrets.token_hex(6)
 
 
-def addresses(services: Iterable[Service], name: str, subnet: str) -> dict[str, str]:
+def addresses(services: Iterable[ComposeService], name: str, subnet: str) -> dict[str, str]:
     """An address for each service of a network; the first is the gateway's, the last a second main's."""
     *hosts, last = list(ipaddress.IPv4Network(subnet).hosts())[1:]
     members = [service.name for service in services if name in service.networks]
@@ -89,7 +89,7 @@ def addresses(services: Iterable[Service], name: str, subnet: str) -> dict[str, 
     return {**found, _BESIDE: str(last)} if MAIN in found else found
 
 
-async def create(engine: Engine, project: Project, labels: Mapping[str, str], *, internal: bool) -> Nets:
+async def create(engine: EngineClient, project: Project, labels: Mapping[str, str], *, internal: bool) -> Nets:
     """One for every network of the file that a service uses; nothing of it is left on failure."""
     wanted = list(dict.fromkeys(n for s in project.services for n in s.networks))
     made: dict[str, Net] = {}
@@ -106,12 +106,12 @@ async def create(engine: Engine, project: Project, labels: Mapping[str, str], *,
     return Nets(made, at)
 
 
-async def remove(engine: Engine, nets: Iterable[Net]) -> None:
+async def remove(engine: EngineClient, nets: Iterable[Net]) -> None:
     for net in nets:
         await engine.remove_network(net.id)
 
 
-async def _one(engine: Engine, labels: Mapping[str, str], *, internal: bool) -> Net:
+async def _one(engine: EngineClient, labels: Mapping[str, str], *, internal: bool) -> Net:
     taken = _routes()
     refused = ""
     for subnet in _candidates(taken):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from benchflow_core.contracts.sandboxes import ImageRef, Resources, StartRequest
-from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
+from benchflow_sandbox_docker.compose.model import MAIN, ComposeService, Project
 from benchflow_sandbox_docker.compose.networks import Nets
 from benchflow_sandbox_docker.container import ContainerPlan
 from benchflow_sandbox_docker.interpreter import PYTHON
@@ -31,7 +31,7 @@ _DROP: Final = (
 )
 
 
-def service_image(service: Service, image: ImageRef) -> ImageRef:
+def service_image(service: ComposeService, image: ImageRef) -> ImageRef:
     """As a box of its own: its program is started by us, once everything it needs is there."""
     volumes = [*(image.meta.get("volumes") or ()), *(mount.target for mount in service.shared if not mount.read_only)]
     meta = {**image.meta, "entrypoint": [], "compose": None, "volumes": volumes, "tmpfs": list(service.tmpfs)}
@@ -40,7 +40,7 @@ def service_image(service: Service, image: ImageRef) -> ImageRef:
     return replace(image, user=service.user or image.user, meta=meta)
 
 
-def request_of(service: Service, project: Project, request: StartRequest) -> StartRequest:
+def request_of(service: ComposeService, project: Project, request: StartRequest) -> StartRequest:
     """The start of one service. The task's own variables and limits are `main`'s; the file's limits win."""
     main = service.name == MAIN
     direct: dict[str, str] = {}
@@ -66,7 +66,7 @@ def request_of(service: Service, project: Project, request: StartRequest) -> Sta
     )
 
 
-def program_of(service: Service, config: Mapping[str, Any]) -> tuple[str, ...]:
+def program_of(service: ComposeService, config: Mapping[str, Any]) -> tuple[str, ...]:
     """ENTRYPOINT and CMD as the engine joins them: an entrypoint of the file's clears the image's CMD.
 
     `main` only stays alive, unless its file gives it a command; without an entrypoint there is then nothing to run.
@@ -80,7 +80,7 @@ def program_of(service: Service, config: Mapping[str, Any]) -> tuple[str, ...]:
     return _without(service, (*entry, *command))
 
 
-def _without(service: Service, argv: tuple[str, ...]) -> tuple[str, ...]:
+def _without(service: ComposeService, argv: tuple[str, ...]) -> tuple[str, ...]:
     """`cap_drop` is for the program: the box's own first process goes on with what it needs."""
     names = _CAPABILITY_NAMES.split()
     dropped = [n for n in names if n not in service.cap_add] if "ALL" in service.cap_drop else service.cap_drop
@@ -88,7 +88,9 @@ def _without(service: Service, argv: tuple[str, ...]) -> tuple[str, ...]:
     return (PYTHON, "-I", "-S", "-c", _DROP, numbers, *argv) if numbers and argv else argv
 
 
-def change_of(service: Service, project: Project, nets: Nets, volumes: Mapping[str, str], joined: str | None) -> Change:
+def change_of(
+    service: ComposeService, project: Project, nets: Nets, volumes: Mapping[str, str], joined: str | None
+) -> Change:
     """What differs from the container of a plain task."""
 
     def change(plan: ContainerPlan) -> ContainerPlan:
@@ -112,7 +114,7 @@ def change_of(service: Service, project: Project, nets: Nets, volumes: Mapping[s
     return change
 
 
-def _connected(plan: ContainerPlan, service: Service, nets: Nets, joined: str | None) -> ContainerPlan:
+def _connected(plan: ContainerPlan, service: ComposeService, nets: Nets, joined: str | None) -> ContainerPlan:
     if joined is not None:
         host = {k: v for k, v in plan.host_config.items() if k not in ("ExtraHosts", "Sysctls")}
         return replace(plan, network=f"container:{joined}", host_config=host, forbidden=())

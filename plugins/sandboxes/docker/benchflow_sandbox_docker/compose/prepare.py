@@ -13,9 +13,9 @@ from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest
 from benchflow_core.errors import TaskError
 from benchflow_sandbox_docker.compose.document import ComposeDocument
 from benchflow_sandbox_docker.compose.health import image_health
-from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
+from benchflow_sandbox_docker.compose.model import MAIN, ComposeService, Project
 from benchflow_sandbox_docker.compose.project import check_file, read_project, variables
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 
 __all__ = ["Prepares", "prepare_compose"]
 
@@ -23,7 +23,7 @@ __all__ = ["Prepares", "prepare_compose"]
 class Prepares(Protocol):
     """What this needs of the provider."""
 
-    engine: Engine
+    engine: EngineClient
 
     async def prepare(
         self, request: ImageRequest, layers: Sequence[Layer] = (), runtimes: Sequence[Runtime] = ()
@@ -65,7 +65,7 @@ async def prepare_compose(
     return replace(main, notices=(*notices, *project.notices), meta={**main.meta, "compose": carried})
 
 
-def image_request(service: Service, request: ImageRequest, document: ComposeDocument) -> ImageRequest:
+def image_request(service: ComposeService, request: ImageRequest, document: ComposeDocument) -> ImageRequest:
     """What to build or pull for a service; for `main` also what the task itself names, below what the file says."""
     plain = replace(request, compose=None, image=None, context=None, dockerfile=None, build_args={}, alone=False)
     if service.platform:
@@ -100,7 +100,7 @@ def refuse_unhealthy(document: ComposeDocument, project: Project, configs: dict[
                 )
 
 
-async def _config(engine: Engine, image: str) -> dict[str, Any]:
+async def _config(engine: EngineClient, image: str) -> dict[str, Any]:
     return dict((await engine.image(image) or {}).get("Config") or {})
 
 

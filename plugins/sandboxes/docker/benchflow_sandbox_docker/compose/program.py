@@ -10,13 +10,13 @@ from typing import Protocol
 from benchflow_core.contracts.sandboxes import ExecResult, Process
 from benchflow_core.errors import BenchflowError
 
-__all__ = ["Place", "Program"]
+__all__ = ["ProgramHost", "ServiceProgram"]
 
 _LOG_BYTES = 256 * 1024
 _RESTARTS = 20
 
 
-class Place(Protocol):
+class ProgramHost(Protocol):
     """What a program needs of the container it runs in."""
 
     async def spawn(
@@ -39,12 +39,12 @@ class Place(Protocol):
     ) -> ExecResult: ...
 
 
-class Program:
+class ServiceProgram:
     """Started with `start`; `ended` has the exit code once it will not be started again."""
 
     def __init__(
         self,
-        place: Place,
+        place: ProgramHost,
         argv: Sequence[str],
         *,
         cwd: str | None = None,

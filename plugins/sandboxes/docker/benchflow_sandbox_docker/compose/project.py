@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_sandbox_docker.compose.document import ComposeDocument
-from benchflow_sandbox_docker.compose.model import MAIN, Project, Service
+from benchflow_sandbox_docker.compose.model import MAIN, ComposeService, Project
 from benchflow_sandbox_docker.compose.mounts import HOST_LOGS
 from benchflow_sandbox_docker.compose.rules import DANGEROUS, IGNORED, KNOWN, TOP_KNOWN, TOP_REFUSED
 from benchflow_sandbox_docker.compose.service import ServiceReader
-from benchflow_sandbox_docker.compose.values import Reader
+from benchflow_sandbox_docker.compose.values import ValueReader
 
 __all__ = ["check_file", "read_project", "variables"]
 
@@ -36,14 +36,14 @@ def read_project(
     document: ComposeDocument, folder: Path, root: Path, known: Mapping[str, str], *, lenient: bool = False
 ) -> Project:
     """The project, or `TaskError` with file and line. `lenient`: variables may still be unknown."""
-    reader = Reader(document, folder, root)
+    reader = ValueReader(document, folder, root)
     data = document.interpolated(known, lenient=lenient)
     _top(reader, data)
     services = reader.mapping(data.get("services"), ("services",))
     if MAIN not in services:
         document.refuse(("services",), "there is no service 'main': it is the one the agent works in.")
     notices: list[str] = []
-    found: dict[str, Service] = {}
+    found: dict[str, ComposeService] = {}
     for name, table in services.items():
         at = ("services", name)
         body = reader.mapping(table, at)
@@ -67,7 +67,7 @@ def read_project(
     )
 
 
-def _top(reader: Reader, data: Mapping[str, Any]) -> None:
+def _top(reader: ValueReader, data: Mapping[str, Any]) -> None:
     for key in data:
         if key in TOP_REFUSED:
             reader.document.refuse((key,), f"'{key}' is refused: {TOP_REFUSED[key]}.")
@@ -92,7 +92,7 @@ def _top(reader: Reader, data: Mapping[str, Any]) -> None:
                     )
 
 
-def _keys(reader: Reader, body: Mapping[str, Any], at: tuple[Any, ...]) -> None:
+def _keys(reader: ValueReader, body: Mapping[str, Any], at: tuple[Any, ...]) -> None:
     for key in body:
         if key in DANGEROUS and body[key] not in (None, False, [], {}, "false"):
             reader.document.refuse((*at, key), f"'{key}' of service '{at[-1]}' is refused: {DANGEROUS[key]}.")
@@ -100,14 +100,14 @@ def _keys(reader: Reader, body: Mapping[str, Any], at: tuple[Any, ...]) -> None:
             _unknown(reader, key, KNOWN | IGNORED, (*at, key))
 
 
-def _unknown(reader: Reader, key: str, known: Iterable[str], at: tuple[Any, ...]) -> None:
+def _unknown(reader: ValueReader, key: str, known: Iterable[str], at: tuple[Any, ...]) -> None:
     close = get_close_matches(key, list(known), 1)
     reader.document.refuse(at, f"'{key}' is not understood.", f"Did you mean '{close[0]}'?" if close else None)
 
 
-def _ordered(document: ComposeDocument, services: Mapping[str, Service]) -> tuple[Service, ...]:
+def _ordered(document: ComposeDocument, services: Mapping[str, ComposeService]) -> tuple[ComposeService, ...]:
     """Each after those it needs; `main` as late as it can be."""
-    order: list[Service] = []
+    order: list[ComposeService] = []
     state: dict[str, bool] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> None:

@@ -12,11 +12,11 @@ from benchflow_core.errors import SandboxStartError, TaskError
 from benchflow_sandbox_docker.box import DockerSandbox
 from benchflow_sandbox_docker.compose import networks, plans
 from benchflow_sandbox_docker.compose.health import image_health, wait_completed, wait_healthy
-from benchflow_sandbox_docker.compose.model import MAIN, Need, Project, Service
+from benchflow_sandbox_docker.compose.model import MAIN, ComposeService, Dependency, Project
 from benchflow_sandbox_docker.compose.prepare import carried_project
-from benchflow_sandbox_docker.compose.program import Program
+from benchflow_sandbox_docker.compose.program import ServiceProgram
 from benchflow_sandbox_docker.compose.sandbox import ComposeSandbox
-from benchflow_sandbox_docker.engine.api import Engine
+from benchflow_sandbox_docker.engine.api import EngineClient
 from benchflow_sandbox_docker.engine.http import EngineError
 
 __all__ = ["StartsBoxes", "start_compose"]
@@ -27,7 +27,7 @@ _TRIES, _PAUSE = 20, 0.2
 class StartsBoxes(Protocol):
     """What this needs of the provider."""
 
-    engine: Engine
+    engine: EngineClient
 
     async def start_box(self, image: ImageRef, request: StartRequest, change: plans.Change) -> DockerSandbox: ...
 
@@ -42,10 +42,10 @@ class StartsBoxes(Protocol):
         """The running services that a state was captured beside."""
 
 
-class Around:
+class RolloutResources:
     """The networks and volumes of one rollout."""
 
-    def __init__(self, engine: Engine, project: Project, internal: bool) -> None:
+    def __init__(self, engine: EngineClient, project: Project, internal: bool) -> None:
         self._engine, self.internal = engine, internal
         self.beside = networks.token() if project.sidecars else None
         self.nets = networks.Nets({}, {})
@@ -80,7 +80,7 @@ async def start_compose(provider: StartsBoxes, image: ImageRef, request: StartRe
     )
     if meta.get("captured"):
         return await start_captured(provider, project, image, request)
-    around = Around(provider.engine, project, request.network.mode != "public")
+    around = RolloutResources(provider.engine, project, request.network.mode != "public")
     starting = Starting(provider, project, meta, request, around)
     try:
         await starting.run()
@@ -96,7 +96,12 @@ class Starting:
     """One start. Services without a need of each other start at the same time."""
 
     def __init__(
-        self, provider: StartsBoxes, project: Project, meta: Mapping[str, Any], request: StartRequest, around: Around
+        self,
+        provider: StartsBoxes,
+        project: Project,
+        meta: Mapping[str, Any],
+        request: StartRequest,
+        around: RolloutResources,
     ) -> None:
         self.provider, self.project, self.meta, self.request, self.around = provider, project, meta, request, around
         self.sandbox = ComposeSandbox(around, meta, provider.forget_box)
@@ -112,7 +117,7 @@ class Starting:
             for service in self.project.services:
                 group.create_task(self._start(service))
 
-    async def _start(self, service: Service) -> None:
+    async def _start(self, service: ComposeService) -> None:
         for need in service.needs:
             await self._wait(need)
         joined = None
@@ -129,16 +134,16 @@ class Starting:
         await self._run_program(service, box)
         self.started[service.name].set()
 
-    async def _run_program(self, service: Service, box: DockerSandbox) -> None:
+    async def _run_program(self, service: ComposeService, box: DockerSandbox) -> None:
         argv = plans.program_of(service, self.meta["configs"][service.name])
         if argv:
-            program = Program(box, argv, restart=service.restart and service.name != MAIN)
+            program = ServiceProgram(box, argv, restart=service.restart and service.name != MAIN)
             self.sandbox.programs[service.name] = program
             await program.start()
         elif service.name != MAIN:
             raise TaskError(f"service '{service.name}' has nothing to run: its image has neither ENTRYPOINT nor CMD.")
 
-    async def _wait(self, need: Need) -> None:
+    async def _wait(self, need: Dependency) -> None:
         other = self.services.get(need.service)
         if other is None:
             return  # not required, and not started here
@@ -154,7 +159,7 @@ class Starting:
         await wait_healthy(other.name, self.sandbox.boxes[other.name], program, health)
 
 
-async def connect(engine: Engine, service: Service, nets: networks.Nets, box: DockerSandbox) -> None:
+async def connect(engine: EngineClient, service: ComposeService, nets: networks.Nets, box: DockerSandbox) -> None:
     """Networks beyond the first: engines of today's Debian take one at creation."""
     endpoints = nets.endpoints(service)
     for identity in list(endpoints)[1:]:
@@ -173,11 +178,11 @@ async def start_captured(
     first = provider.beside(meta["beside"]) if meta["beside"] else None
     if meta["beside"] and first is None:
         raise SandboxStartError("The services that this state was captured beside are gone.", retryable=False)
-    there = first.around if first is not None and isinstance(first.around, Around) else None
+    there = first.around if first is not None and isinstance(first.around, RolloutResources) else None
     lent = {m.volume: there.volumes[m.volume] for m in main.shared if there is not None and m.read_only}
     own = tuple(dict.fromkeys(m.volume for m in main.shared if m.volume not in lent))
     alone = replace(project, services=(main,), volumes=own)
-    around = Around(provider.engine, alone, there.internal if there else request.network.mode != "public")
+    around = RolloutResources(provider.engine, alone, there.internal if there else request.network.mode != "public")
     around.beside = meta["beside"]
     sandbox = ComposeSandbox(around, meta, provider.forget_box)
     provider.keep(sandbox)
@@ -198,7 +203,7 @@ async def start_captured(
     return sandbox
 
 
-async def _reach_as(engine: Engine, box: DockerSandbox, internal: bool, policy: NetworkPolicy) -> None:
+async def _reach_as(engine: EngineClient, box: DockerSandbox, internal: bool, policy: NetworkPolicy) -> None:
     """The services' networks were made for the agent's policy; this box may have another."""
     if policy.mode == "public" and internal:
         await engine.connect("bridge", box.info.id)

@@ -23,7 +23,7 @@ from benchflow_core.contracts.sandboxes import (
 from benchflow_core.errors import CapabilityMissing
 from benchflow_sandbox_docker.box import DockerSandbox
 from benchflow_sandbox_docker.compose.model import MAIN
-from benchflow_sandbox_docker.compose.program import Program
+from benchflow_sandbox_docker.compose.program import ServiceProgram
 
 __all__ = ["ComposeSandbox", "Surroundings"]
 
@@ -49,7 +49,7 @@ class ComposeSandbox:
         """`carried`: the compose file and what belongs to it, as an image reference has it."""
         self.around, self._carried, self._forget = around, carried, forget
         self.boxes: dict[str, DockerSandbox] = {}
-        self.programs: dict[str, Program] = {}
+        self.programs: dict[str, ServiceProgram] = {}
         self._stopping: asyncio.Task[None] | None = None
 
     def _of(self, service: str) -> DockerSandbox:

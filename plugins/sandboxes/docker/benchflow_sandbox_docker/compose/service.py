@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from benchflow_sandbox_docker.compose.model import MAIN, Build, Condition, Health, Need, Service
+from benchflow_sandbox_docker.compose.model import MAIN, Build, ComposeService, Condition, Dependency, Health
 from benchflow_sandbox_docker.compose.mounts import Mounts
 from benchflow_sandbox_docker.compose.rules import CAPABILITIES
-from benchflow_sandbox_docker.compose.values import Reader
+from benchflow_sandbox_docker.compose.values import ValueReader
 
 __all__ = ["ServiceReader"]
 
@@ -32,7 +32,7 @@ class ServiceReader:
     """Reads the table of one service."""
 
     def __init__(
-        self, reader: Reader, data: Mapping[str, Any], name: str, body: Mapping[str, Any], known: Mapping[str, str]
+        self, reader: ValueReader, data: Mapping[str, Any], name: str, body: Mapping[str, Any], known: Mapping[str, str]
     ) -> None:
         self.reader, self.data, self.name, self.body, self.known = reader, data, name, body, known
         self.at: tuple[Any, ...] = ("services", name)
@@ -44,7 +44,7 @@ class ServiceReader:
     def _refuse(self, key: str, message: str, remedy: str | None = None) -> None:
         self.reader.document.refuse(self._at(key), message, remedy)
 
-    def read(self) -> Service:
+    def read(self) -> ComposeService:
         body, reader = self.body, self.reader
         if not _NAME.fullmatch(self.name):
             reader.document.refuse(self.at, f"{self.name!r} is not a service's name.")
@@ -53,7 +53,7 @@ class ServiceReader:
         health, health_off = self._health()
         networks, no_network, joins = self._network()
         limits = self._limits()
-        return Service(
+        return ComposeService(
             name=self.name,
             image=reader.text(body["image"], self._at("image")) or None if body.get("image") else None,
             build=self._build(),
@@ -129,10 +129,10 @@ class ServiceReader:
             target=self.reader.text(table["target"], (*at, "target")) if table.get("target") else None,
         )
 
-    def _needs(self) -> tuple[Need, ...]:
+    def _needs(self) -> tuple[Dependency, ...]:
         value, at = self.body.get("depends_on"), self._at("depends_on")
         if not isinstance(value, dict):
-            return tuple(Need(name) for name in self.reader.texts(value, at))
+            return tuple(Dependency(name) for name in self.reader.texts(value, at))
         found = []
         for name, entry in value.items():
             table = self.reader.mapping(entry, (*at, name))
@@ -140,7 +140,7 @@ class ServiceReader:
             if condition not in _CONDITIONS:
                 self.reader.document.refuse((*at, name), f"condition '{condition}' is not understood.")
             required = self.reader.flag(table.get("required", True), (*at, name, "required"))
-            found.append(Need(name, _CONDITIONS[condition], required))
+            found.append(Dependency(name, _CONDITIONS[condition], required))
         return tuple(found)
 
     def _health(self) -> tuple[Health | None, bool]:

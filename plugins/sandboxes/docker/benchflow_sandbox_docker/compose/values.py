@@ -10,7 +10,7 @@ from typing import Any
 
 from benchflow_sandbox_docker.compose.document import ComposeDocument
 
-__all__ = ["Reader"]
+__all__ = ["ValueReader"]
 
 At = tuple[Any, ...]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|d)")
@@ -19,7 +19,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _MAX_ENV_FILE = 1024 * 1024
 
 
-class Reader:
+class ValueReader:
     """Reads values of one document whose paths are relative to `folder` and must stay inside `root`."""
 
     def __init__(self, document: ComposeDocument, folder: Path, root: Path) -> None:

@@ -14,14 +14,14 @@ from benchflow_core.errors import BuildError
 from benchflow_sandbox_docker.engine.host import EngineAddress
 from benchflow_sandbox_docker.engine.http import EngineError, Http, Streams
 
-__all__ = ["Engine"]
+__all__ = ["EngineClient"]
 
 _LOG = 64 * 1024
 _GONE_SECONDS = 30.0
 _TRIES, _PAUSE = 10, 0.1
 
 
-class Engine:
+class EngineClient:
     def __init__(self, address: EngineAddress) -> None:
         self.http = Http(address)
         self.address = address

@@ -13,7 +13,7 @@ from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import InfrastructureError
 from benchflow_sandbox_docker.engine.host import EngineAddress
 
-__all__ = ["Answer", "EngineError", "Http", "Streams"]
+__all__ = ["EngineAnswer", "EngineError", "Http", "Streams"]
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Body = bytes | AsyncIterator[bytes] | None
@@ -32,7 +32,7 @@ class EngineError(InfrastructureError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EngineAnswer:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -48,11 +48,11 @@ class Http:
 
     async def call(
         self, method: str, path: str, query: Query | None = None, body: Any = None, headers: Mapping[str, str] = {}
-    ) -> Answer:
+    ) -> EngineAnswer:
         """A whole answer. Raises `EngineError` for one that is not a success."""
         async with self.opened(method, path, query, body, headers) as (status, found, reader):
             data = b"".join([part async for part in _body(found, reader)])
-        return Answer(status, found, data)
+        return EngineAnswer(status, found, data)
 
     async def stream(
         self, method: str, path: str, query: Query | None = None, body: Any = None, headers: Mapping[str, str] = {}

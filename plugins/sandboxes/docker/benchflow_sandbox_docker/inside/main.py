@@ -21,7 +21,7 @@ from benchflow_sandbox_docker.inside import filter, revert, state, system
 from benchflow_sandbox_docker.inside.isolation import FilteredIsolation
 
 
-class Supervisor(FirstProcess):
+class ContainerSupervisor(FirstProcess):
     def __init__(self) -> None:
         super().__init__(DirectLoop(self.call))
         self.filter = b""
@@ -117,7 +117,7 @@ def main() -> None:
     """Serve until the owner's end closes. PID 1 ending ends the box."""
     try:
         prctl(PR_SET_DUMPABLE, 0)
-        Supervisor().loop.serve()
+        ContainerSupervisor().loop.serve()
     except (EOFError, BrokenPipeError):
         os._exit(0)
     except BaseException as error:

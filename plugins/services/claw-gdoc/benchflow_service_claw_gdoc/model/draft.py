@@ -10,7 +10,7 @@ from benchflow_service_claw_gdoc.model.edit import delete_range, insert_text
 from benchflow_service_claw_gdoc.model.suggest import DELETED, INSERTED, all_marked, mark
 from benchflow_service_claw_gdoc.model.tree import Content, EditError, Element, content_width
 
-__all__ = ["Draft", "Place", "Tab"]
+__all__ = ["Draft", "DraftPlace", "Tab"]
 
 NewId = Callable[[str], str]
 
@@ -89,7 +89,7 @@ class Tab:
                 del self.data["commentAnchors"][name]
 
 
-class Place:
+class DraftPlace:
     """A segment of a tab, and an index or a range in it."""
 
     def __init__(self, tab: Tab, segment_id: str, low: int, high: int) -> None:
@@ -182,19 +182,19 @@ class Draft:
 
     # -- where a request points
 
-    def place(self, location: Element) -> Place:
+    def place(self, location: Element) -> DraftPlace:
         """A `Location`: an index where something may be put."""
         tab = self.tab(location.get("tabId"))
         segment_id = location.get("segmentId") or ""
         index = location.get("index", 0)
         if index < 0:
             raise EditError("The index must be greater than or equal to 0.")
-        place = Place(tab, segment_id, index, index)
+        place = DraftPlace(tab, segment_id, index, index)
         if not segment_id and index == 0:
             raise EditError("The insertion index cannot be before the first paragraph of the body: index 1.")
         return place
 
-    def insertion(self, request: Element) -> Place:
+    def insertion(self, request: Element) -> DraftPlace:
         """`location` or `endOfSegmentLocation`, one of them."""
         if ("location" in request) == ("endOfSegmentLocation" in request):
             raise EditError("Exactly one of location and endOfSegmentLocation must be set.")
@@ -204,16 +204,16 @@ class Draft:
         tab = self.tab(end.get("tabId"))
         segment_id = end.get("segmentId") or ""
         last = content_width(tab.segment(segment_id)) - 1
-        return Place(tab, segment_id, last, last)
+        return DraftPlace(tab, segment_id, last, last)
 
-    def range(self, request: Element, name: str = "range") -> Place:
+    def range(self, request: Element, name: str = "range") -> DraftPlace:
         given: Any = request.get(name)
         if not given:
             raise EditError("The range is required.")
         tab = self.tab(given.get("tabId"))
         segment_id = given.get("segmentId") or ""
         low, high = given.get("startIndex", 0), given.get("endIndex", 0)
-        place = Place(tab, segment_id, low, high)
+        place = DraftPlace(tab, segment_id, low, high)
         end = content_width(place.content)
         if low < 0 or high < 0:
             raise EditError("The start and end index must be greater than or equal to 0.")

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from benchflow_service_claw_gdoc.model.draft import Draft, Place, Tab
+from benchflow_service_claw_gdoc.model.draft import Draft, DraftPlace, Tab
 from benchflow_service_claw_gdoc.model.edit import insert_inlines, must_find
 from benchflow_service_claw_gdoc.model.tree import EditError, Element, find_paragraph
 from benchflow_service_claw_gdoc.requests.registry import Reply, handles
@@ -16,12 +16,12 @@ __all__ = ["put"]
 Fields = dict[str, Any]
 
 
-def put(place: Place, *inlines: Element) -> None:
+def put(place: DraftPlace, *inlines: Element) -> None:
     insert_inlines(place.content, place.index, list(inlines))
     place.grew(place.index, len(inlines))
 
 
-def _in_table(place: Place) -> bool:
+def _in_table(place: DraftPlace) -> bool:
     spot = find_paragraph(place.content, place.index)
     return spot is not None and spot.content is not place.content
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchflow_service_claw_gdoc.model.defaults import section_break
-from benchflow_service_claw_gdoc.model.draft import Draft, Place, Tab
+from benchflow_service_claw_gdoc.model.draft import Draft, DraftPlace, Tab
 from benchflow_service_claw_gdoc.model.edit import must_find, split_paragraph
 from benchflow_service_claw_gdoc.model.fields import named, update
 from benchflow_service_claw_gdoc.model.tree import EditError, Element, new_paragraph, width
@@ -77,7 +77,7 @@ def update_section_style(draft: Draft, request: Fields) -> Reply:
     return None
 
 
-def _sections(place: Place) -> list[Element]:
+def _sections(place: DraftPlace) -> list[Element]:
     """Those whose text overlaps the range; a section begins with its break."""
     starts = []
     index = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchflow_claw_kit.errors import ApiError
 
-from benchflow_service_claw_gdoc.model.draft import Draft, Place, Tab
+from benchflow_service_claw_gdoc.model.draft import Draft, DraftPlace, Tab
 from benchflow_service_claw_gdoc.model.suggest import ids_in, settle, summary
 from benchflow_service_claw_gdoc.model.tree import EditError, Element
 from benchflow_service_claw_gdoc.requests.comments import new_post, shown_thread
@@ -94,7 +94,7 @@ def _settle(draft: Draft, suggestion: str, accept: bool) -> None:
     draft.suggestion = ""
     for tab in draft.tabs():
         for segment_id, content in list(tab.segments()):
-            settle(content, suggestion, accept, Place(tab, segment_id, 0, 0).delete)
+            settle(content, suggestion, accept, DraftPlace(tab, segment_id, 0, 0).delete)
 
 
 def _close(draft: Draft, thread: Element, action: str) -> Reply:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchflow_service_claw_gdoc.model import tables as model
-from benchflow_service_claw_gdoc.model.draft import Draft, Place
+from benchflow_service_claw_gdoc.model.draft import Draft, DraftPlace
 from benchflow_service_claw_gdoc.model.edit import must_find, split_paragraph
 from benchflow_service_claw_gdoc.model.tree import EditError, Element, Spot, width
 from benchflow_service_claw_gdoc.requests.registry import Reply, handles
@@ -30,12 +30,12 @@ def insert_table(draft: Draft, request: Fields) -> Reply:
     return None
 
 
-def _at(draft: Draft, location: Fields | None) -> tuple[Place, Spot]:
+def _at(draft: Draft, location: Fields | None) -> tuple[DraftPlace, Spot]:
     """The table that begins at a Location."""
     if location is None:
         raise EditError("The table start location is required.")
     tab = draft.tab(location.get("tabId"))
-    place = Place(tab, location.get("segmentId") or "", location.get("index", 0), 0)
+    place = DraftPlace(tab, location.get("segmentId") or "", location.get("index", 0), 0)
     return place, model.spot_at(place.content, place.low)
 
 

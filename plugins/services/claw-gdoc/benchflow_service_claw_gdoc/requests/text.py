@@ -7,7 +7,7 @@ from typing import Any
 
 from benchflow_service_claw_gdoc.model import utf16
 from benchflow_service_claw_gdoc.model.bullets import add_bullets, remove_bullets
-from benchflow_service_claw_gdoc.model.draft import Draft, Place, Tab
+from benchflow_service_claw_gdoc.model.draft import Draft, DraftPlace, Tab
 from benchflow_service_claw_gdoc.model.fields import named, update
 from benchflow_service_claw_gdoc.model.patterns import safe_pattern
 from benchflow_service_claw_gdoc.model.styles import PARAGRAPH_FIELDS, TEXT_FIELDS, style_paragraphs, style_text
@@ -47,7 +47,7 @@ def replace_all(draft: Draft, request: Fields) -> Reply:
     changed = 0
     for tab in draft.chosen_tabs(request.get("tabsCriteria")):
         for segment_id, content in tab.segments():
-            place = Place(tab, segment_id, 0, 0)
+            place = DraftPlace(tab, segment_id, 0, 0)
             for spot in reversed(paragraphs(content)):
                 text = paragraph_text(spot.paragraph)
                 for match in reversed([m for m in pattern.finditer(text.removesuffix("\n")) if m.group()]):
@@ -57,7 +57,7 @@ def replace_all(draft: Draft, request: Fields) -> Reply:
     return {"replaceAllText": {"occurrencesChanged": changed} if changed else {}}
 
 
-def _replace(place: Place, low: int, old: str, new: str) -> None:
+def _replace(place: DraftPlace, low: int, old: str, new: str) -> None:
     """The new text takes the style of the old text's first character: it goes in behind it."""
     first = utf16.width(old[0])
     count = place.insert(low + first, new) if new else 0
@@ -194,7 +194,7 @@ def replace_named_range(draft: Draft, request: Fields) -> Reply:
     text = request.get("text", "")
     for tab, one in found:
         for number, part in sorted(enumerate(deepcopy(one["ranges"])), key=lambda pair: -pair[1]["startIndex"]):
-            place = Place(tab, part.get("segmentId", ""), part["startIndex"], part["endIndex"])
+            place = DraftPlace(tab, part.get("segmentId", ""), part["startIndex"], part["endIndex"])
             if number or not text:
                 place.delete(place.low, place.high)
                 continue

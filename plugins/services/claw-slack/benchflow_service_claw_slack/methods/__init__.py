@@ -25,11 +25,11 @@ from benchflow_service_claw_slack.methods import (
     users,
     views,
 )
-from benchflow_service_claw_slack.methods.registry import METHODS, Method
+from benchflow_service_claw_slack.methods.registry import METHODS, SlackMethod
 
 __all__ = [
     "METHODS",
-    "Method",
+    "SlackMethod",
     "auth",
     "bookmarks",
     "calls",

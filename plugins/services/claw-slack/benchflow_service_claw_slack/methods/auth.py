@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.users import bot_profile
 
@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 
 @method("api.test", anonymous=True)
-def api_test(call: Call) -> Answer:
+def api_test(call: SlackCall) -> Answer:
     if call.has("error"):
         raise SlackError(call.text("error"), args={k: v for k, v in call.args.items() if k != "token"})
     args = {name: value for name, value in call.args.items() if name != "token"}
@@ -22,7 +22,7 @@ def api_test(call: Call) -> Answer:
 
 
 @method("auth.test")
-def auth_test(call: Call) -> Answer:
+def auth_test(call: SlackCall) -> Answer:
     shown: Answer = {
         "url": f"https://{call.team['domain']}.slack.com/",
         "team": call.team["name"],
@@ -35,7 +35,7 @@ def auth_test(call: Call) -> Answer:
 
 
 @method("auth.revoke")
-def auth_revoke(call: Call) -> Answer:
+def auth_revoke(call: SlackCall) -> Answer:
     if call.flag("test"):
         return {"revoked": False}
     call.store.insert("tokens", replace=True, token=call.token, user=call.user, revoked=1)
@@ -43,13 +43,13 @@ def auth_revoke(call: Call) -> Answer:
 
 
 @method("auth.teams.list")
-def auth_teams(call: Call) -> Answer:
+def auth_teams(call: SlackCall) -> Answer:
     teams = [{"id": call.team["id"], "name": call.team["name"]}]
     return {"teams": teams, "response_metadata": {"next_cursor": ""}}
 
 
 @method("team.info", "team:read")
-def team_info(call: Call) -> Answer:
+def team_info(call: SlackCall) -> Answer:
     team = call.team
     if call.has("team") and call.text("team") != team["id"]:
         raise SlackError("team_not_found")
@@ -69,18 +69,18 @@ def team_info(call: Call) -> Answer:
 
 
 @method("team.profile.get", "users.profile:read")
-def team_profile(call: Call) -> Answer:
+def team_profile(call: SlackCall) -> Answer:
     return {"profile": {"fields": [], "sections": []}}
 
 
 @method("emoji.list", "emoji:read")
-def emoji_list(call: Call) -> Answer:
+def emoji_list(call: SlackCall) -> Answer:
     rows = call.store.all("SELECT name, url FROM emoji ORDER BY name")
     return {"emoji": {row["name"]: row["url"] for row in rows}, "cache_ts": str(call.now)}
 
 
 @method("bots.info", "users:read")
-def bots_info(call: Call) -> Answer:
+def bots_info(call: SlackCall) -> Answer:
     if not call.has("bot"):
         return {"bot": bot_profile(call.me, call.team)} if call.is_bot else {}
     row = call.store.one("SELECT * FROM users WHERE bot_id = ?", call.text("bot"))
@@ -90,7 +90,7 @@ def bots_info(call: Call) -> Answer:
 
 
 @method("team.preferences.list", "team.preferences:read")
-def team_preferences(call: Call) -> Answer:
+def team_preferences(call: SlackCall) -> Answer:
     return {
         "msg_edit_window_mins": -1,
         "allow_message_deletion": True,
@@ -101,12 +101,12 @@ def team_preferences(call: Call) -> Answer:
 
 
 @method("team.billing.info", "team.billing:read")
-def billing_info(call: Call) -> Answer:
+def billing_info(call: SlackCall) -> Answer:
     return {"plan": "plus"}
 
 
 @method("team.billableInfo", "admin", people_only=True)
-def billable_info(call: Call) -> Answer:
+def billable_info(call: SlackCall) -> Answer:
     """Who is paid for: everybody who is neither a bot nor gone."""
     if not call.me["is_admin"]:
         raise SlackError("not_admin")

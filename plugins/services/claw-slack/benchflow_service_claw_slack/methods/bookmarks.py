@@ -7,7 +7,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel, is_member
 
@@ -16,14 +16,14 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _channel(call: Call) -> Row:
+def _channel(call: SlackCall) -> Row:
     row = find_channel(call, "channel_id")
     if not is_member(call.store, row["id"], call.user):
         raise SlackError("not_in_channel")
     return row
 
 
-def _show(call: Call, row: Row) -> Answer:
+def _show(call: SlackCall, row: Row) -> Answer:
     return {
         "id": row["id"],
         "channel_id": row["channel"],
@@ -44,7 +44,7 @@ def _show(call: Call, row: Row) -> Answer:
     }
 
 
-def _checked(call: Call, name: str) -> str:
+def _checked(call: SlackCall, name: str) -> str:
     value = call.text(name)
     if name == "link" and not re.match(r"https?://[^\s]+$", value):
         raise SlackError("invalid_link")
@@ -54,7 +54,7 @@ def _checked(call: Call, name: str) -> str:
 
 
 @method("bookmarks.add", "bookmarks:write")
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     channel = _channel(call)
     title, kind = call.need("title"), call.need("type")
     if kind != "link":
@@ -80,7 +80,7 @@ def add(call: Call) -> Answer:
     return {"bookmark": _show(call, _find(call, channel["id"], bookmark))}
 
 
-def _find(call: Call, channel: str, bookmark: str) -> Row:
+def _find(call: SlackCall, channel: str, bookmark: str) -> Row:
     row = call.store.one("SELECT * FROM bookmarks WHERE id = ? AND channel = ?", bookmark, channel)
     if row is None:
         raise SlackError("not_found")
@@ -88,7 +88,7 @@ def _find(call: Call, channel: str, bookmark: str) -> Row:
 
 
 @method("bookmarks.edit", "bookmarks:write")
-def edit(call: Call) -> Answer:
+def edit(call: SlackCall) -> Answer:
     channel = _channel(call)
     row = _find(call, channel["id"], call.need("bookmark_id"))
     changes = {name: _checked(call, name) for name in ("title", "link", "emoji") if call.has(name)}
@@ -97,14 +97,14 @@ def edit(call: Call) -> Answer:
 
 
 @method("bookmarks.list", "bookmarks:read")
-def list_bookmarks(call: Call) -> Answer:
+def list_bookmarks(call: SlackCall) -> Answer:
     channel = _channel(call)
     rows = call.store.all("SELECT * FROM bookmarks WHERE channel = ? ORDER BY rank", channel["id"])
     return {"bookmarks": [_show(call, row) for row in rows]}
 
 
 @method("bookmarks.remove", "bookmarks:write")
-def remove(call: Call) -> Answer:
+def remove(call: SlackCall) -> Answer:
     channel = _channel(call)
     _find(call, channel["id"], call.need("bookmark_id"))
     call.store.delete("bookmarks", id=call.text("bookmark_id"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.users import find_user
 
@@ -18,7 +18,7 @@ _PERSON = ("slack_id", "external_id", "display_name", "avatar_url")
 _FIELDS = ("join_url", "desktop_app_join_url", "external_display_id", "title")
 
 
-def _people(call: Call, needed: bool) -> list[Answer]:
+def _people(call: SlackCall, needed: bool) -> list[Answer]:
     given = call.structure("users", "invalid_arguments") or []
     if not isinstance(given, list) or (needed and not given):
         raise bad_arguments("missing required field: users")
@@ -32,7 +32,7 @@ def _people(call: Call, needed: bool) -> list[Answer]:
     return people
 
 
-def _find(call: Call) -> Row:
+def _find(call: SlackCall) -> Row:
     row = call.store.one("SELECT * FROM calls WHERE id = ?", call.need("id"))
     if row is None:
         raise SlackError("not_found")
@@ -45,7 +45,7 @@ def _show(row: Row) -> Answer:
 
 
 @method("calls.add", "calls:write")
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     external, url = call.need("external_unique_id"), call.need("join_url")
     if not call.is_bot:
         call.args.setdefault("created_by", call.user)
@@ -61,22 +61,22 @@ def add(call: Call) -> Answer:
 
 
 @method("calls.info", "calls:read")
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     return _show(_find(call))
 
 
-def _change(call: Call, row: Row, **data: Any) -> Answer:
+def _change(call: SlackCall, row: Row, **data: Any) -> Answer:
     call.store.update("calls", {"id": row["id"]}, data={**json.loads(row["data"]), **data})
     return _show(_find(call))
 
 
 @method("calls.update", "calls:write")
-def update(call: Call) -> Answer:
+def update(call: SlackCall) -> Answer:
     return _change(call, _find(call), **{name: call.text(name) for name in _FIELDS if call.has(name)})
 
 
 @method("calls.end", "calls:write")
-def end(call: Call) -> Answer:
+def end(call: SlackCall) -> Answer:
     row = _find(call)
     length = call.number("duration", max(0, call.now - row["date_start"]))
     call.store.update("calls", {"id": row["id"]}, date_end=row["date_start"] + length)
@@ -84,7 +84,7 @@ def end(call: Call) -> Answer:
 
 
 @method("calls.participants.add", "calls:write")
-def add_people(call: Call) -> Answer:
+def add_people(call: SlackCall) -> Answer:
     row, new = _find(call), _people(call, True)
     there = json.loads(row["data"])["users"]
     _change(call, row, users=[*there, *(one for one in new if one not in there)])
@@ -92,7 +92,7 @@ def add_people(call: Call) -> Answer:
 
 
 @method("calls.participants.remove", "calls:write")
-def remove_people(call: Call) -> Answer:
+def remove_people(call: SlackCall) -> Answer:
     row, gone = _find(call), _people(call, True)
     ids = {one.get("slack_id") or one.get("external_id") for one in gone}
     there = json.loads(row["data"])["users"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel, is_member
 from benchflow_service_claw_slack.objects.sharing import give, must_have, take_away
@@ -32,7 +32,7 @@ def _markdown(given: Any, needed: bool = True) -> str:
     return str(given["markdown"])
 
 
-def _sections(call: Call, text: str) -> list[Answer]:
+def _sections(call: SlackCall, text: str) -> list[Answer]:
     """A heading, a paragraph, a list, a table or a code block each: what stands between empty lines."""
     parts: list[str] = []
     for block in re.split(r"(```.*?(?:```|\Z))", text, flags=re.S):
@@ -61,7 +61,7 @@ def _apart(text: str) -> list[str]:
     return parts
 
 
-def _insert(call: Call, title: str, text: str, channel: str | None) -> str:
+def _insert(call: SlackCall, title: str, text: str, channel: str | None) -> str:
     canvas = "F0" + call.store.new_id("file", 9, _LETTERS)
     facts: Answer = {"title": title, "user": call.user, "channel": channel, "created": call.now, "updated": call.now}
     call.store.insert("canvases", id=canvas, sections=_sections(call, text), **facts)
@@ -70,14 +70,14 @@ def _insert(call: Call, title: str, text: str, channel: str | None) -> str:
     return canvas
 
 
-def _find(call: Call, level: str = "read") -> Row:
+def _find(call: SlackCall, level: str = "read") -> Row:
     row = call.store.one("SELECT * FROM canvases WHERE id = ?", call.need("canvas_id"))
     if row is None:
         raise SlackError("canvas_not_found")
     return must_have(call, row, level, "canvas_not_found")
 
 
-def _channel_canvas(call: Call) -> str:
+def _channel_canvas(call: SlackCall) -> str:
     channel = find_channel(call, "channel_id")
     if not is_member(call.store, channel["id"], call.user):
         raise SlackError("not_in_channel")
@@ -87,20 +87,20 @@ def _channel_canvas(call: Call) -> str:
 
 
 @method("canvases.create", "canvases:write")
-def create(call: Call) -> Answer:
+def create(call: SlackCall) -> Answer:
     text = _markdown(call.structure("document_content", "invalid_arguments"), needed=False)
     channel = _channel_canvas(call) if call.has("channel_id") else None
     return {"canvas_id": _insert(call, call.text("title"), text, channel)}
 
 
 @method("conversations.canvases.create", "canvases:write")
-def create_in_channel(call: Call) -> Answer:
+def create_in_channel(call: SlackCall) -> Answer:
     text = _markdown(call.structure("document_content", "invalid_arguments"), needed=False)
     return {"canvas_id": _insert(call, call.text("title"), text, _channel_canvas(call))}
 
 
 @method("canvases.delete", "canvases:write")
-def delete(call: Call) -> Answer:
+def delete(call: SlackCall) -> Answer:
     row = _find(call, "owner")
     call.store.delete("canvases", id=row["id"])
     call.store.delete("shared_access", item=row["id"])
@@ -108,7 +108,7 @@ def delete(call: Call) -> Answer:
 
 
 @method("canvases.getContent", "canvases:read")
-def get_content(call: Call) -> Answer:
+def get_content(call: SlackCall) -> Answer:
     row = _find(call)
     if call.text("content_type", "markdown") not in ("markdown", ""):
         raise bad_arguments("content_type must be markdown")
@@ -117,7 +117,7 @@ def get_content(call: Call) -> Answer:
 
 
 @method("canvases.sections.lookup", "canvases:read")
-def lookup(call: Call) -> Answer:
+def lookup(call: SlackCall) -> Answer:
     criteria = call.structure("criteria", "invalid_arguments")
     if not isinstance(criteria, dict) or not criteria.keys() & {"section_types", "contains_text"}:
         raise bad_arguments("criteria must have section_types or contains_text")
@@ -134,7 +134,7 @@ def lookup(call: Call) -> Answer:
 
 
 @method("canvases.edit", "canvases:write")
-def edit(call: Call) -> Answer:
+def edit(call: SlackCall) -> Answer:
     row = _find(call, "write")
     changes = call.structure("changes", "invalid_arguments")
     if not isinstance(changes, list) or not changes or not all(isinstance(one, dict) for one in changes):
@@ -149,7 +149,7 @@ def edit(call: Call) -> Answer:
     return {}
 
 
-def _changed(call: Call, sections: list[Answer], change: Answer) -> list[Answer]:
+def _changed(call: SlackCall, sections: list[Answer], change: Answer) -> list[Answer]:
     what, where = change.get("operation"), change.get("section_id")
     if what not in _PLACES:
         raise bad_arguments(f"operation must be one of {', '.join(_PLACES)}")
@@ -168,12 +168,12 @@ def _changed(call: Call, sections: list[Answer], change: Answer) -> list[Answer]
 
 
 @method("canvases.access.set", "canvases:write")
-def set_access(call: Call) -> Answer:
+def set_access(call: SlackCall) -> Answer:
     give(call, _find(call, "owner")["id"])
     return {}
 
 
 @method("canvases.access.delete", "canvases:write")
-def delete_access(call: Call) -> Answer:
+def delete_access(call: SlackCall) -> Answer:
     take_away(call, _find(call, "owner")["id"])
     return {}

@@ -8,7 +8,7 @@ from typing import Any
 from benchflow_claw_kit.store import Row
 
 from benchflow_service_claw_slack.blocks import attachments_of, blocks_of
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.opening import direct_message
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel, is_member
@@ -21,7 +21,7 @@ MAX_TEXT = 40_000
 TS = re.compile(r"\d{1,10}\.\d{1,6}")
 
 
-def channel_to_write(call: Call) -> Row:
+def channel_to_write(call: SlackCall) -> Row:
     """A channel by id or name; a user's id means the direct message with them."""
     given = call.text("channel").strip()
     user = given.removeprefix("@")
@@ -32,7 +32,7 @@ def channel_to_write(call: Call) -> Row:
     return row
 
 
-def writable(call: Call, row: Row) -> None:
+def writable(call: SlackCall, row: Row) -> None:
     if row["is_archived"]:
         raise SlackError("is_archived")
     if is_member(call.store, row["id"], call.user):
@@ -42,7 +42,7 @@ def writable(call: Call, row: Row) -> None:
     raise SlackError("not_in_channel")
 
 
-def content_of(call: Call) -> dict[str, Any]:
+def content_of(call: SlackCall) -> dict[str, Any]:
     """What a message says: text, blocks, attachments; at least one of them."""
     text = call.text("text") or call.text("markdown_text")
     if call.has("markdown_text") and (call.has("text") or call.has("blocks")):
@@ -67,7 +67,7 @@ def content_of(call: Call) -> dict[str, Any]:
     }
 
 
-def _escaped(call: Call, text: str) -> str:
+def _escaped(call: SlackCall, text: str) -> str:
     """`link_names` and `parse=full` turn @name and #channel into links; addresses become links too."""
     if not call.flag("link_names") and call.text("parse") != "full":
         return text
@@ -84,7 +84,7 @@ def _escaped(call: Call, text: str) -> str:
     return re.sub(r"(?<![\w<])#([\w-]+)", channel, re.sub(r"(?<![\w<])@([\w.-]+\w)", mention, text))
 
 
-def thread_of(call: Call, channel: str) -> str | None:
+def thread_of(call: SlackCall, channel: str) -> str | None:
     """The thread's first message; a reply's own ts leads to it."""
     if not call.has("thread_ts"):
         return None
@@ -97,7 +97,7 @@ def thread_of(call: Call, channel: str) -> str | None:
     return str(parent["thread_ts"] or parent["ts"])
 
 
-def author(call: Call, customize: bool = True) -> dict[str, Any]:
+def author(call: SlackCall, customize: bool = True) -> dict[str, Any]:
     if not call.is_bot:
         return {}
     columns: dict[str, Any] = {"bot_id": call.me["bot_id"]}
@@ -114,7 +114,9 @@ def author(call: Call, customize: bool = True) -> dict[str, Any]:
     return columns
 
 
-def deliver(call: Call, channel: Row, content: dict[str, Any], thread: str | None, broadcast: bool, **more: Any) -> Row:
+def deliver(
+    call: SlackCall, channel: Row, content: dict[str, Any], thread: str | None, broadcast: bool, **more: Any
+) -> Row:
     """Puts it into the channel; a thread's first message becomes one by its first reply."""
     if broadcast and thread and not more.get("subtype"):
         more["subtype"] = "thread_broadcast"
@@ -140,7 +142,7 @@ def deliver(call: Call, channel: Row, content: dict[str, Any], thread: str | Non
 
 
 @method("chat.postMessage", "chat:write", "chat:write:user", "chat:write:bot")
-def post_message(call: Call) -> Answer:
+def post_message(call: SlackCall) -> Answer:
     channel = channel_to_write(call)
     content = content_of(call)
     thread = thread_of(call, channel["id"])
@@ -151,7 +153,7 @@ def post_message(call: Call) -> Answer:
 
 
 @method("chat.meMessage", "chat:write")
-def me_message(call: Call) -> Answer:
+def me_message(call: SlackCall) -> Answer:
     channel = channel_to_write(call)
     text = call.need("text", "no_text")
     row = deliver(call, channel, {"text": text}, None, False, subtype="me_message", **author(call, False))
@@ -159,7 +161,7 @@ def me_message(call: Call) -> Answer:
 
 
 @method("chat.postEphemeral", "chat:write")
-def post_ephemeral(call: Call) -> Answer:
+def post_ephemeral(call: SlackCall) -> Answer:
     channel = find_channel(call)
     writable(call, channel)
     user = call.need("user")
@@ -182,7 +184,7 @@ def post_ephemeral(call: Call) -> Answer:
 
 
 @method("chat.update", "chat:write")
-def update(call: Call) -> Answer:
+def update(call: SlackCall) -> Answer:
     channel = find_channel(call)
     row = find_message(call, channel["id"], call.need("ts"))
     if row["user"] != call.user:
@@ -208,7 +210,7 @@ def update(call: Call) -> Answer:
 
 
 @method("chat.delete", "chat:write")
-def delete(call: Call) -> Answer:
+def delete(call: SlackCall) -> Answer:
     channel = find_channel(call)
     row = find_message(call, channel["id"], call.need("ts"))
     own = row["user"] == call.user
@@ -231,7 +233,7 @@ def delete(call: Call) -> Answer:
     return {"channel": channel["id"], "ts": row["ts"]}
 
 
-def _close_empty_thread(call: Call, row: Row) -> None:
+def _close_empty_thread(call: SlackCall, row: Row) -> None:
     """With its last reply gone, a message is no thread any more; a tombstone without replies goes too."""
     thread = row["thread_ts"]
     if not thread or thread == row["ts"]:
@@ -247,14 +249,14 @@ def _close_empty_thread(call: Call, row: Row) -> None:
 
 
 @method("chat.getPermalink")
-def get_permalink(call: Call) -> Answer:
+def get_permalink(call: SlackCall) -> Answer:
     channel = find_channel(call)
     row = find_message(call, channel["id"], call.need("message_ts"))
     return {"channel": channel["id"], "permalink": permalink(call, row)}
 
 
 @method("chat.unfurl", "links:write")
-def unfurl(call: Call) -> Answer:
+def unfurl(call: SlackCall) -> Answer:
     channel = find_channel(call)
     row = find_message(call, channel["id"], call.need("ts"), "cannot_unfurl_url")
     unfurls = call.structure("unfurls", "invalid_unfurls_format")

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.opening import make_channel, open_with
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import (
@@ -29,7 +29,7 @@ KINDS = {"public_channel": "channel", "private_channel": "group", "im": "im", "m
 _TS = re.compile(r"\d{1,12}(\.\d{1,9})?")
 
 
-def visible_channels(call: Call, kinds: list[str], user: str | None = None) -> list[Row]:
+def visible_channels(call: SlackCall, kinds: list[str], user: str | None = None) -> list[Row]:
     """Public ones and those of the user; direct messages only while they are open."""
     rows = call.store.all("SELECT * FROM channels ORDER BY kind, name, id")
     mine = {
@@ -44,7 +44,7 @@ def visible_channels(call: Call, kinds: list[str], user: str | None = None) -> l
     ]
 
 
-def kinds_of(call: Call) -> list[str]:
+def kinds_of(call: SlackCall) -> list[str]:
     wanted = call.listed("types") or ["public_channel"]
     if any(kind not in KINDS for kind in wanted):
         raise SlackError("invalid_types")
@@ -54,7 +54,7 @@ def kinds_of(call: Call) -> list[str]:
 
 
 @method("conversations.list")
-def list_channels(call: Call) -> Answer:
+def list_channels(call: SlackCall) -> Answer:
     rows = visible_channels(call, kinds_of(call))
     if call.flag("exclude_archived"):
         rows = [row for row in rows if not row["is_archived"]]
@@ -63,7 +63,7 @@ def list_channels(call: Call) -> Answer:
 
 
 @method("conversations.info")
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     row = find_channel(call, action="read")
     shown = show_channel(call, row, members=call.flag("include_num_members"), state=True)
     if row["kind"] == "im" or is_member(call.store, row["id"], call.user):
@@ -74,13 +74,13 @@ def info(call: Call) -> Answer:
 
 
 @method("conversations.members")
-def members(call: Call) -> Answer:
+def members(call: SlackCall) -> Answer:
     row = find_channel(call, action="read")
     page, metadata = by_cursor(call, member_ids(call.store, row["id"]), "member")
     return {"members": page, **metadata}
 
 
-def _bound(call: Call, name: str) -> str | None:
+def _bound(call: SlackCall, name: str) -> str | None:
     if not call.has(name):
         return None
     text = call.text(name).strip()
@@ -90,7 +90,7 @@ def _bound(call: Call, name: str) -> str | None:
     return f"{min(int(seconds), 9_999_999_999):010d}.{micros[:6]:0<6}"
 
 
-def _within(call: Call, rows: list[Row], keep: str | None = None) -> list[Row]:
+def _within(call: SlackCall, rows: list[Row], keep: str | None = None) -> list[Row]:
     oldest, latest = _bound(call, "oldest"), _bound(call, "latest")
     inclusive = call.flag("inclusive")
 
@@ -103,7 +103,7 @@ def _within(call: Call, rows: list[Row], keep: str | None = None) -> list[Row]:
 
 
 @method("conversations.history")
-def history(call: Call) -> Answer:
+def history(call: SlackCall) -> Answer:
     """Newest first; replies are in their thread only, unless they were sent to the channel too."""
     channel = find_channel(call, action="history")
     readable(call, channel)
@@ -134,7 +134,7 @@ def history(call: Call) -> Answer:
 
 
 @method("conversations.replies")
-def replies(call: Call) -> Answer:
+def replies(call: SlackCall) -> Answer:
     """The thread's first message, then its replies, oldest first."""
     channel = find_channel(call, action="history")
     readable(call, channel)
@@ -155,7 +155,7 @@ def replies(call: Call) -> Answer:
 # -- making and changing
 
 
-def checked_name(call: Call) -> str:
+def checked_name(call: SlackCall) -> str:
     name = call.text("name").strip().removeprefix("#")
     if not name:
         raise SlackError("invalid_name_required")
@@ -171,13 +171,13 @@ def checked_name(call: Call) -> str:
     return name
 
 
-def announce(call: Call, channel: str, subtype: str, text: str, user: str | None = None, **extra: Any) -> None:
+def announce(call: SlackCall, channel: str, subtype: str, text: str, user: str | None = None, **extra: Any) -> None:
     """The line a channel shows when something about it changed."""
     post(call.store, channel, user or call.user, text, subtype=subtype, extra=extra or None)
 
 
 @method("conversations.create")
-def create(call: Call) -> Answer:
+def create(call: SlackCall) -> Answer:
     kind = "group" if call.flag("is_private") else "channel"
     call.need_scope(
         f"{'groups' if kind == 'group' else 'channels'}:{'write' if kind == 'group' else 'manage'}", "channels:write"
@@ -191,7 +191,7 @@ def _word(row: Row) -> str:
     return "group" if row["kind"] == "group" else "channel"
 
 
-def changeable(call: Call, *, member: bool = True) -> Row:
+def changeable(call: SlackCall, *, member: bool = True) -> Row:
     row = find_channel(call)
     call.need_scope(scope_kind(row, "write"), scope_kind(row, "manage"))
     if row["kind"] in ("im", "mpim"):
@@ -202,7 +202,7 @@ def changeable(call: Call, *, member: bool = True) -> Row:
 
 
 @method("conversations.archive")
-def archive(call: Call) -> Answer:
+def archive(call: SlackCall) -> Answer:
     row = changeable(call)
     if row["is_general"]:
         raise SlackError("cant_archive_general")
@@ -220,7 +220,7 @@ def archive(call: Call) -> Answer:
 
 
 @method("conversations.unarchive")
-def unarchive(call: Call) -> Answer:
+def unarchive(call: SlackCall) -> Answer:
     row = changeable(call, member=False)
     if not row["is_archived"]:
         raise SlackError("not_archived")
@@ -231,7 +231,7 @@ def unarchive(call: Call) -> Answer:
     return {}
 
 
-def active(call: Call) -> Row:
+def active(call: SlackCall) -> Row:
     row = changeable(call)
     if row["is_archived"]:
         raise SlackError("is_archived")
@@ -239,7 +239,7 @@ def active(call: Call) -> Row:
 
 
 @method("conversations.rename")
-def rename(call: Call) -> Answer:
+def rename(call: SlackCall) -> Answer:
     row = active(call)
     if row["is_general"]:
         raise SlackError("not_authorized")
@@ -253,13 +253,13 @@ def rename(call: Call) -> Answer:
     return {"channel": show_channel(call, _again(call, row))}
 
 
-def _again(call: Call, row: Row) -> Row:
+def _again(call: SlackCall, row: Row) -> Row:
     found = call.store.one("SELECT * FROM channels WHERE id = ?", row["id"])
     assert found is not None
     return found
 
 
-def _describe(call: Call, what: str) -> Answer:
+def _describe(call: SlackCall, what: str) -> Answer:
     row = find_channel(call)
     call.need_scope(scope_kind(row, "write"), scope_kind(row, "manage"), scope_kind(row, "write.topic"))
     if row["kind"] == "im":
@@ -281,12 +281,12 @@ def _describe(call: Call, what: str) -> Answer:
 
 
 @method("conversations.setTopic")
-def set_topic(call: Call) -> Answer:
+def set_topic(call: SlackCall) -> Answer:
     return _describe(call, "topic")
 
 
 @method("conversations.setPurpose")
-def set_purpose(call: Call) -> Answer:
+def set_purpose(call: SlackCall) -> Answer:
     return _describe(call, "purpose")
 
 
@@ -294,7 +294,7 @@ def set_purpose(call: Call) -> Answer:
 
 
 @method("conversations.open")
-def open_conversation(call: Call) -> Answer:
+def open_conversation(call: SlackCall) -> Answer:
     if call.has("channel"):
         row = find_channel(call)
         if row["kind"] not in ("im", "mpim"):
@@ -314,7 +314,7 @@ def open_conversation(call: Call) -> Answer:
 
 
 @method("conversations.close")
-def close(call: Call) -> Answer:
+def close(call: SlackCall) -> Answer:
     row = find_channel(call)
     if row["kind"] not in ("im", "mpim"):
         raise SlackError("method_not_supported_for_channel_type")
@@ -326,7 +326,7 @@ def close(call: Call) -> Answer:
 
 
 @method("conversations.mark")
-def mark(call: Call) -> Answer:
+def mark(call: SlackCall) -> Answer:
     row = find_channel(call)
     call.need_scope(scope_kind(row, "write"), scope_kind(row, "manage"))
     ts = _bound(call, "ts") if call.has("ts") else None

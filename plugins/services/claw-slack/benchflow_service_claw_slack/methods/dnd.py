@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.users import find_user
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _state(call: Call, user: str) -> Answer:
+def _state(call: SlackCall, user: str) -> Answer:
     row = call.store.one("SELECT * FROM dnd WHERE user = ?", user) or {}
     until = row.get("snooze_until", 0)
     shown = {
@@ -31,12 +31,12 @@ def _state(call: Call, user: str) -> Answer:
 
 
 @method("dnd.info", "dnd:read")
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     return _state(call, find_user(call.store, call.text("user") or call.user)["id"])
 
 
 @method("dnd.teamInfo", "dnd:read")
-def team_info(call: Call) -> Answer:
+def team_info(call: SlackCall) -> Answer:
     users = call.listed("users")
     if len(users) > 50:
         raise SlackError("too_many_users")
@@ -48,13 +48,13 @@ def team_info(call: Call) -> Answer:
     }
 
 
-def _set(call: Call, **columns: Any) -> None:
+def _set(call: SlackCall, **columns: Any) -> None:
     row = call.store.one("SELECT * FROM dnd WHERE user = ?", call.user) or {"user": call.user}
     call.store.insert("dnd", replace=True, **{**row, **columns})
 
 
 @method("dnd.setSnooze", "dnd:write", people_only=True)
-def set_snooze(call: Call) -> Answer:
+def set_snooze(call: SlackCall) -> Answer:
     if not call.has("num_minutes"):
         raise SlackError("missing_duration")
     minutes = call.number("num_minutes", 0, 1, 60 * 24 * 365, "missing_duration")
@@ -64,7 +64,7 @@ def set_snooze(call: Call) -> Answer:
 
 
 @method("dnd.endSnooze", "dnd:write", people_only=True)
-def end_snooze(call: Call) -> Answer:
+def end_snooze(call: SlackCall) -> Answer:
     if not _state(call, call.user)["snooze_enabled"]:
         raise SlackError("snooze_not_active")
     _set(call, snooze_until=0)
@@ -72,6 +72,6 @@ def end_snooze(call: Call) -> Answer:
 
 
 @method("dnd.endDnd", "dnd:write", people_only=True)
-def end_dnd(call: Call) -> Answer:
+def end_dnd(call: SlackCall) -> Answer:
     _set(call, enabled=0, snooze_until=0)
     return {}

@@ -8,7 +8,7 @@ from typing import Any
 from benchflow_claw_kit.store import Row
 
 from benchflow_service_claw_slack.blocks import blocks_of
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.chat import author, deliver, thread_of, writable
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel
@@ -42,7 +42,7 @@ def file_kind(name: str) -> tuple[str, str]:
 
 
 @method("files.getUploadURLExternal", "files:write")
-def get_upload_url(call: Call) -> Answer:
+def get_upload_url(call: SlackCall) -> Answer:
     name = call.need("filename")
     if not call.has("length"):
         raise bad_arguments("missing required field: length")
@@ -66,7 +66,7 @@ def get_upload_url(call: Call) -> Answer:
 
 
 @method("files.completeUploadExternal", "files:write")
-def complete_upload(call: Call) -> Answer:
+def complete_upload(call: SlackCall) -> Answer:
     given = call.structure("files", "invalid_arguments")
     if not isinstance(given, list) or not given or not all(isinstance(one, dict) and one.get("id") for one in given):
         raise bad_arguments("missing required field: files")
@@ -82,7 +82,7 @@ def complete_upload(call: Call) -> Answer:
     return {"files": [show_file(call, row) for row in shown if row]}
 
 
-def _uploaded(call: Call, file: str) -> Row:
+def _uploaded(call: SlackCall, file: str) -> Row:
     row = call.store.one("SELECT * FROM files WHERE id = ? AND user = ?", file, call.user)
     if row is None:
         raise SlackError("file_not_found")
@@ -91,7 +91,7 @@ def _uploaded(call: Call, file: str) -> Row:
     return row
 
 
-def _share(call: Call, files: list[str]) -> None:
+def _share(call: SlackCall, files: list[str]) -> None:
     channel = find_channel(call)
     writable(call, channel)
     thread = thread_of(call, channel["id"])
@@ -102,7 +102,7 @@ def _share(call: Call, files: list[str]) -> None:
 
 
 @method("files.info", "files:read")
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     row = find_file(call)
     shown: Answer = {"file": show_file(call, row), "comments": [], "response_metadata": {"next_cursor": ""}}
     if row["content"] is not None and shown["file"]["mode"] == "snippet":
@@ -112,7 +112,7 @@ def info(call: Call) -> Answer:
 
 
 @method("files.list", "files:read")
-def list_files(call: Call) -> Answer:
+def list_files(call: SlackCall) -> Answer:
     rows = call.store.all("SELECT * FROM files WHERE ready = 1 ORDER BY created DESC, id DESC")
     rows = [row for row in rows if may_see(call, row)]
     if call.has("user"):
@@ -138,7 +138,7 @@ def list_files(call: Call) -> Answer:
 
 
 @method("files.delete", "files:write")
-def delete(call: Call) -> Answer:
+def delete(call: SlackCall) -> Answer:
     row = find_file(call)
     if row["user"] != call.user and not call.me["is_admin"]:
         raise SlackError("cant_delete_file")
@@ -149,7 +149,7 @@ def delete(call: Call) -> Answer:
 
 
 @method("files.sharedPublicURL", "files:write:user", people_only=True)
-def share_publicly(call: Call) -> Answer:
+def share_publicly(call: SlackCall) -> Answer:
     row = find_file(call)
     if row["public_url"]:
         raise SlackError("already_public")
@@ -160,7 +160,7 @@ def share_publicly(call: Call) -> Answer:
 
 
 @method("files.revokePublicURL", "files:write:user", people_only=True)
-def revoke_public(call: Call) -> Answer:
+def revoke_public(call: SlackCall) -> Answer:
     row = find_file(call)
     call.store.update("files", {"id": row["id"]}, public_url=None)
     return {"file": show_file(call, find_file(call))}

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.sharing import give, must_have, take_away
 from benchflow_service_claw_slack.paging import by_cursor
@@ -31,7 +31,7 @@ TYPES = {
 _TODO = (("Completed", "todo_completed"), ("Assignee", "todo_assignee"), ("Due date", "todo_due_date"))
 
 
-def _columns(call: Call, given: Any) -> list[Answer]:
+def _columns(call: SlackCall, given: Any) -> list[Answer]:
     given = given or [{"key": "name", "name": "Name", "type": "text", "is_primary_column": True}]
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise bad_arguments("schema must be a list of columns")
@@ -51,7 +51,7 @@ def _columns(call: Call, given: Any) -> list[Answer]:
     return columns
 
 
-def _column(call: Call, name: str, kind: str, key: str, given: Answer) -> Answer:
+def _column(call: SlackCall, name: str, kind: str, key: str, given: Answer) -> Answer:
     column: Answer = {
         "id": "Col0" + call.store.new_id("list column", 8, _LETTERS),
         "key": key,
@@ -62,7 +62,7 @@ def _column(call: Call, name: str, kind: str, key: str, given: Answer) -> Answer
     return column | ({"options": given["options"]} if isinstance(given.get("options"), dict) else {})
 
 
-def _find(call: Call, level: str = "read", name: str = "list_id") -> Row:
+def _find(call: SlackCall, level: str = "read", name: str = "list_id") -> Row:
     row = call.store.one("SELECT * FROM lists WHERE id = ?", call.need(name))
     if row is None:
         raise SlackError("list_not_found")
@@ -74,7 +74,7 @@ def _metadata(row: Row) -> Answer:
 
 
 @method("slackLists.create", "lists:write")
-def create(call: Call) -> Answer:
+def create(call: SlackCall) -> Answer:
     name = call.need("name")
     source = _find(call, name="copy_from_list_id") if call.has("copy_from_list_id") else None
     columns = json.loads(source["columns"]) if source else _columns(call, call.structure("schema", "invalid_arguments"))
@@ -100,7 +100,7 @@ def create(call: Call) -> Answer:
 
 
 @method("slackLists.update", "lists:write")
-def update(call: Call) -> Answer:
+def update(call: SlackCall) -> Answer:
     row = _find(call, "write", "id")
     columns: Answer = {}
     if call.has("name"):
@@ -139,7 +139,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _add(call: Call, target: str, cells: Answer, parent: str | None) -> str:
+def _add(call: SlackCall, target: str, cells: Answer, parent: str | None) -> str:
     item = "Rec0" + call.store.new_id("list item", 9, _LETTERS)
     facts: Answer = {"user": call.user, "updated_by": call.user, "created": call.now, "updated": call.now}
     seq = call.store.count("list item seq")
@@ -147,7 +147,7 @@ def _add(call: Call, target: str, cells: Answer, parent: str | None) -> str:
     return item
 
 
-def _item(call: Call, row: Row, item: str) -> Row:
+def _item(call: SlackCall, row: Row, item: str) -> Row:
     found = call.store.one("SELECT * FROM list_items WHERE id = ? AND list = ?", item, row["id"])
     if found is None:
         raise SlackError("item_not_found")
@@ -186,7 +186,7 @@ def _show(columns: list[Answer], item: Row) -> Answer:
 
 
 @method("slackLists.items.create", "lists:write")
-def create_item(call: Call) -> Answer:
+def create_item(call: SlackCall) -> Answer:
     row = _find(call, "write")
     columns, cells = json.loads(row["columns"]), {}
     if call.has("duplicated_item_id"):
@@ -200,7 +200,7 @@ def create_item(call: Call) -> Answer:
 
 
 @method("slackLists.items.update", "lists:write")
-def update_items(call: Call) -> Answer:
+def update_items(call: SlackCall) -> Answer:
     row = _find(call, "write")
     columns, given = json.loads(row["columns"]), call.structure("cells", "invalid_arguments")
     if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
@@ -215,7 +215,7 @@ def update_items(call: Call) -> Answer:
 
 
 @method("slackLists.items.list", "lists:read")
-def list_items(call: Call) -> Answer:
+def list_items(call: SlackCall) -> Answer:
     row = _find(call)
     rows = call.store.all("SELECT * FROM list_items WHERE list = ? ORDER BY seq", row["id"])
     if call.flag("archived"):
@@ -226,7 +226,7 @@ def list_items(call: Call) -> Answer:
 
 
 @method("slackLists.items.info", "lists:read")
-def item_info(call: Call) -> Answer:
+def item_info(call: SlackCall) -> Answer:
     row = _find(call)
     item = _item(call, row, call.need("id"))
     shown = {"id": row["id"], "name": row["name"], "title": row["name"], "user": row["user"], "created": row["created"]}
@@ -235,19 +235,19 @@ def item_info(call: Call) -> Answer:
     return {"list": shown, "record": record | ({"is_subscribed": False} if call.flag("include_is_subscribed") else {})}
 
 
-def _delete(call: Call, row: Row, item: str) -> None:
+def _delete(call: SlackCall, row: Row, item: str) -> None:
     call.store.run("DELETE FROM list_items WHERE list = ? AND (id = ? OR parent = ?)", row["id"], item, item)
 
 
 @method("slackLists.items.delete", "lists:write")
-def delete_item(call: Call) -> Answer:
+def delete_item(call: SlackCall) -> Answer:
     row = _find(call, "write")
     _delete(call, row, _item(call, row, call.need("id"))["id"])
     return {}
 
 
 @method("slackLists.items.deleteMultiple", "lists:write")
-def delete_items(call: Call) -> Answer:
+def delete_items(call: SlackCall) -> Answer:
     row, ids = _find(call, "write"), call.listed("ids")
     if not ids:
         raise bad_arguments("missing required field: ids")
@@ -260,19 +260,19 @@ def delete_items(call: Call) -> Answer:
 
 
 @method("slackLists.access.set", "lists:write")
-def set_access(call: Call) -> Answer:
+def set_access(call: SlackCall) -> Answer:
     give(call, _find(call, "owner")["id"])
     return {}
 
 
 @method("slackLists.access.delete", "lists:write")
-def delete_access(call: Call) -> Answer:
+def delete_access(call: SlackCall) -> Answer:
     take_away(call, _find(call, "owner")["id"])
     return {}
 
 
 @method("slackLists.download.start", "lists:read")
-def start_download(call: Call) -> Answer:
+def start_download(call: SlackCall) -> Answer:
     row = _find(call)
     job = "LeF0" + call.store.new_id("list download", 9, _LETTERS)
     call.store.insert("list_downloads", id=job, list=row["id"], user=call.user, content=as_csv(call, row))
@@ -280,7 +280,7 @@ def start_download(call: Call) -> Answer:
 
 
 @method("slackLists.download.get", "lists:read")
-def get_download(call: Call) -> Answer:
+def get_download(call: SlackCall) -> Answer:
     row = _find(call)
     sql = "SELECT * FROM list_downloads WHERE id = ? AND list = ? AND user = ?"
     job = call.store.one(sql, call.need("job_id"), row["id"], call.user)
@@ -289,7 +289,7 @@ def get_download(call: Call) -> Answer:
     return {"status": "COMPLETED", "download_url": f"{call.base_url}/lists-export/{job['id']}/{row['id']}.csv"}
 
 
-def as_csv(call: Call, row: Row) -> str:
+def as_csv(call: SlackCall, row: Row) -> str:
     columns, out = json.loads(row["columns"]), io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column["name"] for column in columns])

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.conversations import active, announce
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel, is_member, scope_kind, show_channel
@@ -17,7 +17,7 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _add(call: Call, row: Row, user: str, inviter: str | None = None) -> None:
+def _add(call: SlackCall, row: Row, user: str, inviter: str | None = None) -> None:
     call.store.insert("members", channel=row["id"], user=user, joined=call.now)
     text = f"<@{user}> has joined the {'group' if row['kind'] == 'group' else 'channel'}"
     kind = "group_join" if row["kind"] == "group" else "channel_join"
@@ -25,7 +25,7 @@ def _add(call: Call, row: Row, user: str, inviter: str | None = None) -> None:
 
 
 @method("conversations.join")
-def join(call: Call) -> Answer:
+def join(call: SlackCall) -> Answer:
     row = find_channel(call)
     call.need_scope("channels:join", "channels:write")
     if row["kind"] != "channel":
@@ -40,7 +40,7 @@ def join(call: Call) -> Answer:
 
 
 @method("conversations.leave")
-def leave(call: Call) -> Answer:
+def leave(call: SlackCall) -> Answer:
     row = find_channel(call)
     call.need_scope(scope_kind(row, "write"), scope_kind(row, "manage"))
     if row["kind"] in ("im", "mpim"):
@@ -55,13 +55,13 @@ def leave(call: Call) -> Answer:
     return {}
 
 
-def _remove(call: Call, row: Row, user: str, text: str) -> None:
+def _remove(call: SlackCall, row: Row, user: str, text: str) -> None:
     announce(call, row["id"], "group_leave" if row["kind"] == "group" else "channel_leave", text, user)
     call.store.delete("members", channel=row["id"], user=user)
 
 
 @method("conversations.invite")
-def invite(call: Call) -> Answer:
+def invite(call: SlackCall) -> Answer:
     row = find_channel(call)
     call.need_scope(scope_kind(row, "write"), scope_kind(row, "manage"), scope_kind(row, "write.invites"))
     if row["kind"] in ("im", "mpim"):
@@ -85,7 +85,7 @@ def invite(call: Call) -> Answer:
     return {"channel": show_channel(call, row)} | ({"errors": faults} if faults else {})
 
 
-def _cannot_invite(call: Call, row: Row, user: str) -> Answer | None:
+def _cannot_invite(call: SlackCall, row: Row, user: str) -> Answer | None:
     found = call.store.one("SELECT deleted FROM users WHERE id = ?", user)
     error = None
     if found is None:
@@ -100,7 +100,7 @@ def _cannot_invite(call: Call, row: Row, user: str) -> Answer | None:
 
 
 @method("conversations.kick")
-def kick(call: Call) -> Answer:
+def kick(call: SlackCall) -> Answer:
     row = active(call)
     user = find_user(call.store, call.need("user"))["id"]
     if user == call.user:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchflow_claw_kit.store import Row, Store
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 
 __all__ = ["direct_message", "make_channel", "new_channel_id", "open_with"]
 
@@ -31,11 +31,11 @@ def make_channel(
     return row
 
 
-def direct_message(call: Call, user: str) -> Row:
+def direct_message(call: SlackCall, user: str) -> Row:
     return open_with(call, [user])[0]
 
 
-def open_with(call: Call, users: Sequence[str], create: bool = True) -> tuple[Row, bool]:
+def open_with(call: SlackCall, users: Sequence[str], create: bool = True) -> tuple[Row, bool]:
     """The conversation of exactly these people and the caller, made if need be; and whether it was open."""
     everyone = sorted({call.user, *users})
     kind = "im" if len(everyone) <= 2 else "mpim"

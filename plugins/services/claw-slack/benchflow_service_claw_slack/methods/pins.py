@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel, is_member
 from benchflow_service_claw_slack.objects.messages import find_message, permalink, show_message
@@ -15,7 +15,7 @@ Answer = dict[str, Any]
 MOST = 100
 
 
-def _target(call: Call) -> tuple[str, str]:
+def _target(call: SlackCall) -> tuple[str, str]:
     channel = find_channel(call)
     if not is_member(call.store, channel["id"], call.user):
         raise SlackError("not_in_channel")
@@ -27,7 +27,7 @@ def _target(call: Call) -> tuple[str, str]:
 
 
 @method("pins.add", "pins:write")
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     channel, ts = _target(call)
     if call.store.one("SELECT 1 FROM pins WHERE channel = ? AND ts = ?", channel, ts):
         raise SlackError("already_pinned")
@@ -38,7 +38,7 @@ def add(call: Call) -> Answer:
 
 
 @method("pins.remove", "pins:write")
-def remove(call: Call) -> Answer:
+def remove(call: SlackCall) -> Answer:
     channel, ts = _target(call)
     if not call.store.delete("pins", channel=channel, ts=ts):
         raise SlackError("no_pin")
@@ -46,7 +46,7 @@ def remove(call: Call) -> Answer:
 
 
 @method("pins.list", "pins:read")
-def list_pins(call: Call) -> Answer:
+def list_pins(call: SlackCall) -> Answer:
     channel = find_channel(call)
     items = []
     for pin in call.store.all("SELECT * FROM pins WHERE channel = ? ORDER BY created DESC, ts DESC", channel["id"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel, is_member, readable
 from benchflow_service_claw_slack.objects.files import find_file, may_see, show_file
@@ -19,7 +19,7 @@ MAX_KINDS = 23
 _SHORTCODE = re.compile(r"[a-z0-9_+'\-]+(::skin-tone-[2-6])?")
 
 
-def _name(call: Call) -> str:
+def _name(call: SlackCall) -> str:
     """Without colons. A name of Slack's own or of the workspace; anything in another alphabet is none."""
     name = call.text("name").strip().strip(":")
     if not name or not _SHORTCODE.fullmatch(name) or len(name) > 100:
@@ -27,7 +27,7 @@ def _name(call: Call) -> str:
     return name
 
 
-def _target(call: Call) -> dict[str, Any]:
+def _target(call: SlackCall) -> dict[str, Any]:
     if call.has("file"):
         return {"channel": "", "ts": "", "file": find_file(call)["id"]}
     if not call.has("channel") and not call.has("timestamp"):
@@ -40,7 +40,7 @@ def _target(call: Call) -> dict[str, Any]:
 
 
 @method("reactions.add", "reactions:write")
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     name, target = _name(call), _target(call)
     if target["channel"]:
         channel = find_channel(call)
@@ -62,7 +62,7 @@ def add(call: Call) -> Answer:
 
 
 @method("reactions.remove", "reactions:write")
-def remove(call: Call) -> Answer:
+def remove(call: SlackCall) -> Answer:
     name, target = _name(call), _target(call)
     if not call.store.delete("reactions", name=name, user=call.user, **target):
         raise SlackError("no_reaction")
@@ -70,7 +70,7 @@ def remove(call: Call) -> Answer:
 
 
 @method("reactions.get", "reactions:read")
-def get(call: Call) -> Answer:
+def get(call: SlackCall) -> Answer:
     target = _target(call)
     if target["file"]:
         return {"type": "file", "file": show_file(call, find_file(call))}
@@ -82,7 +82,7 @@ def get(call: Call) -> Answer:
 
 
 @method("reactions.list", "reactions:read")
-def list_reactions(call: Call) -> Answer:
+def list_reactions(call: SlackCall) -> Answer:
     user = call.text("user") or call.user
     if call.store.one("SELECT 1 FROM users WHERE id = ?", user) is None:
         raise SlackError("user_not_found")
@@ -99,7 +99,7 @@ def list_reactions(call: Call) -> Answer:
     return {"items": page, "paging": paging, "response_metadata": {"next_cursor": ""}}
 
 
-def _item(call: Call, row: dict[str, Any]) -> Answer | None:
+def _item(call: SlackCall, row: dict[str, Any]) -> Answer | None:
     if row["file"]:
         file = call.store.one("SELECT * FROM files WHERE id = ?", row["file"])
         return {"type": "file", "file": show_file(call, file)} if file and may_see(call, file) else None

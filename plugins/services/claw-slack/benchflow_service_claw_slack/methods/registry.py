@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call
+from benchflow_service_claw_slack.call import SlackCall
 
-__all__ = ["METHODS", "Method", "method"]
+__all__ = ["METHODS", "SlackMethod", "method"]
 
-Handler = Callable[[Call], dict[str, Any]]
+Handler = Callable[[SlackCall], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class SlackMethod:
     name: str
     run: Handler
     scopes: tuple[str, ...] = ()
@@ -24,14 +24,14 @@ class Method:
     anonymous: bool = False
 
 
-METHODS: dict[str, Method] = {}
+METHODS: dict[str, SlackMethod] = {}
 
 
 def method(name: str, *scopes: str, people_only: bool = False, anonymous: bool = False) -> Callable[[Handler], Handler]:
     def register(run: Handler) -> Handler:
         if name in METHODS:
             raise ValueError(f"{name} is there already")
-        METHODS[name] = Method(name, run, scopes, people_only, anonymous)
+        METHODS[name] = SlackMethod(name, run, scopes, people_only, anonymous)
         return run
 
     return register

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.users import find_user
 
@@ -30,7 +30,7 @@ def _show(row: Row) -> Answer:
     return shown if row["recurring"] else shown | {"time": row["time"], "complete_ts": row["complete_ts"]}
 
 
-def _when(call: Call) -> tuple[int, bool]:
+def _when(call: SlackCall) -> tuple[int, bool]:
     """Seconds since 1970 or from now (at most a day), or words: "in 5 minutes", "tomorrow at 9am", "every Thursday"."""
     text = call.need("time").lower().strip()
     if re.fullmatch(r"\d{1,12}", text):
@@ -50,7 +50,7 @@ def _when(call: Call) -> tuple[int, bool]:
     return day, bool(every)
 
 
-def _day(call: Call, text: str) -> int | None:
+def _day(call: SlackCall, text: str) -> int | None:
     now = datetime.fromtimestamp(call.now, UTC)
     found = re.fullmatch(r"(today|tomorrow|day|weekday|\w+day)?(?: ?at (\d{1,2})(?::(\d\d))? ?(am|pm)?)?", text)
     if not found or not text:
@@ -73,7 +73,7 @@ def _day(call: Call, text: str) -> int | None:
     return int(at.timestamp())
 
 
-def _find(call: Call) -> Row:
+def _find(call: SlackCall) -> Row:
     row = call.store.one("SELECT * FROM reminders WHERE id = ?", call.need("reminder"))
     if row is None or call.user not in (row["user"], row["creator"]):
         raise SlackError("not_found")
@@ -81,7 +81,7 @@ def _find(call: Call) -> Row:
 
 
 @method("reminders.add", "reminders:write", people_only=True)
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     text = call.need("text")
     at, recurring = _when(call)
     user = find_user(call.store, call.text("user") or call.user)["id"]
@@ -102,7 +102,7 @@ def add(call: Call) -> Answer:
 
 
 @method("reminders.list", "reminders:read", people_only=True)
-def list_reminders(call: Call) -> Answer:
+def list_reminders(call: SlackCall) -> Answer:
     rows = call.store.all(
         "SELECT * FROM reminders WHERE user = ? OR creator = ? ORDER BY time, id", call.user, call.user
     )
@@ -110,12 +110,12 @@ def list_reminders(call: Call) -> Answer:
 
 
 @method("reminders.info", "reminders:read", people_only=True)
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     return {"reminder": _show(_find(call))}
 
 
 @method("reminders.complete", "reminders:write", people_only=True)
-def complete(call: Call) -> Answer:
+def complete(call: SlackCall) -> Answer:
     row = _find(call)
     if row["recurring"]:
         raise SlackError("cannot_complete_recurring")
@@ -126,6 +126,6 @@ def complete(call: Call) -> Answer:
 
 
 @method("reminders.delete", "reminders:write", people_only=True)
-def delete(call: Call) -> Answer:
+def delete(call: SlackCall) -> Answer:
     call.store.delete("reminders", id=_find(call)["id"])
     return {}

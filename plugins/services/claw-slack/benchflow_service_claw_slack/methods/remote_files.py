@@ -6,7 +6,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.chat import author, deliver, writable
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel
@@ -19,7 +19,7 @@ Answer = dict[str, Any]
 _SQL = "SELECT f.* FROM files f JOIN remote_files r ON r.file = f.id"
 
 
-def _find(call: Call) -> Row:
+def _find(call: SlackCall) -> Row:
     """By our id or by the one the other place has; one of them."""
     if call.has("file") == call.has("external_id"):
         raise bad_arguments("exactly one of file and external_id must be given")
@@ -30,7 +30,7 @@ def _find(call: Call) -> Row:
     return row
 
 
-def _url(call: Call) -> str:
+def _url(call: SlackCall) -> str:
     url = call.need("external_url")
     if not url.startswith(("http://", "https://")):
         raise SlackError("invalid_external_url")
@@ -38,7 +38,7 @@ def _url(call: Call) -> str:
 
 
 @method("files.remote.add", "remote_files:write")
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     external, url, title = call.need("external_id"), _url(call), call.need("title")
     if call.store.one("SELECT 1 FROM remote_files WHERE external_id = ?", external):
         raise SlackError("external_id_already_exists")
@@ -53,7 +53,7 @@ def add(call: Call) -> Answer:
 
 
 @method("files.remote.update", "remote_files:write")
-def update(call: Call) -> Answer:
+def update(call: SlackCall) -> Answer:
     row = _find(call)
     if call.has("external_url"):
         call.store.update("remote_files", {"file": row["id"]}, external_url=_url(call))
@@ -64,12 +64,12 @@ def update(call: Call) -> Answer:
 
 
 @method("files.remote.info", "remote_files:read")
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     return {"file": show_file(call, _find(call))}
 
 
 @method("files.remote.list", "remote_files:read")
-def list_remote(call: Call) -> Answer:
+def list_remote(call: SlackCall) -> Answer:
     rows = [row for row in call.store.all(f"{_SQL} ORDER BY f.created DESC, f.id DESC") if may_see(call, row)]
     if call.has("channel"):
         channel = find_channel(call)["id"]
@@ -81,7 +81,7 @@ def list_remote(call: Call) -> Answer:
 
 
 @method("files.remote.share", "remote_files:share")
-def share(call: Call) -> Answer:
+def share(call: SlackCall) -> Answer:
     row, channels = _find(call), call.listed("channels")
     if not channels:
         raise bad_arguments("missing required field: channels")
@@ -95,7 +95,7 @@ def share(call: Call) -> Answer:
 
 
 @method("files.remote.remove", "remote_files:write")
-def remove(call: Call) -> Answer:
+def remove(call: SlackCall) -> Answer:
     row = _find(call)
     if row["user"] != call.user and not call.me["is_admin"]:
         raise SlackError("cant_delete_file")

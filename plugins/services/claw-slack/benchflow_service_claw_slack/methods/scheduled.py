@@ -8,7 +8,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Store
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.chat import author, channel_to_write, content_of, thread_of
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel
@@ -22,7 +22,7 @@ LONGEST = 120 * 86400
 
 
 @method("chat.scheduleMessage", "chat:write")
-def schedule(call: Call) -> Answer:
+def schedule(call: SlackCall) -> Answer:
     channel = channel_to_write(call)
     at = call.number("post_at", 0, error="invalid_time")
     if not call.has("post_at"):
@@ -51,7 +51,7 @@ def schedule(call: Call) -> Answer:
 
 
 @method("chat.deleteScheduledMessage", "chat:write")
-def delete_scheduled(call: Call) -> Answer:
+def delete_scheduled(call: SlackCall) -> Answer:
     channel = find_channel(call)
     scheduled = call.need("scheduled_message_id")
     gone = call.store.delete("scheduled_messages", id=scheduled, channel=channel["id"], user=call.user)
@@ -61,7 +61,7 @@ def delete_scheduled(call: Call) -> Answer:
 
 
 @method("chat.scheduledMessages.list")
-def list_scheduled(call: Call) -> Answer:
+def list_scheduled(call: SlackCall) -> Answer:
     rows = call.store.all("SELECT * FROM scheduled_messages WHERE user = ? ORDER BY post_at, id", call.user)
     if call.has("channel"):
         channel = find_channel(call)["id"]

@@ -9,12 +9,12 @@ from typing import Any
 from benchflow_claw_kit.store import Row
 
 from benchflow_service_claw_slack import search_query
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import display_name, is_member
 from benchflow_service_claw_slack.objects.files import may_see, show_file
 from benchflow_service_claw_slack.objects.messages import permalink
-from benchflow_service_claw_slack.search_query import Query, Term, parse
+from benchflow_service_claw_slack.search_query import MessageQuery, Term, parse
 
 __all__: list[str] = []
 
@@ -22,13 +22,13 @@ Answer = dict[str, Any]
 _LINK = re.compile(r"https?://\S+")
 
 
-def _query(call: Call) -> Query:
+def _query(call: SlackCall) -> MessageQuery:
     if not call.text("query").strip():
         raise SlackError("no_query")
     return parse(call.text("query"))
 
 
-def _user_ids(call: Call, value: str) -> set[str]:
+def _user_ids(call: SlackCall, value: str) -> set[str]:
     """`me`, `@name`, `<@U…>`, an id, or a display name."""
     value = value.strip("<>").removeprefix("@").lower()
     if value == "me":
@@ -42,7 +42,7 @@ def _user_ids(call: Call, value: str) -> set[str]:
     }
 
 
-def _channel_ids(call: Call, value: str) -> set[str]:
+def _channel_ids(call: SlackCall, value: str) -> set[str]:
     name = re.sub(r"\|.*", "", value.strip("<>")).removeprefix("#").lower()
     rows = call.store.all("SELECT id FROM channels WHERE lower(id) = ? OR name = ?", name, name)
     found = {row["id"] for row in rows}
@@ -57,7 +57,7 @@ def _channel_ids(call: Call, value: str) -> set[str]:
 class Matcher:
     """One message against the operators; what names people and channels is looked up once."""
 
-    def __init__(self, call: Call, query: Query) -> None:
+    def __init__(self, call: SlackCall, query: MessageQuery) -> None:
         self.call = call
         self.query = query
         self.users = {t: _user_ids(call, t.value) for t in query.operators if t.name in ("from", "to", "with")}
@@ -132,7 +132,7 @@ class Matcher:
         return value == "dm" and kind in ("im", "mpim")
 
 
-def in_span(call: Call, term: Term, at: float) -> bool:
+def in_span(call: SlackCall, term: Term, at: float) -> bool:
     span = search_query.span(term.value, call.now)
     if span is None:
         return True
@@ -147,7 +147,7 @@ def _attached(row: Row) -> str:
     return " ".join(["", *parts])
 
 
-def _visible(call: Call) -> list[Row]:
+def _visible(call: SlackCall) -> list[Row]:
     return call.store.all(
         "SELECT m.* FROM messages m JOIN channels c ON c.id = m.channel WHERE (c.kind = 'channel' OR EXISTS"
         " (SELECT 1 FROM members x WHERE x.channel = c.id AND x.user = ?))"
@@ -156,7 +156,7 @@ def _visible(call: Call) -> list[Row]:
     )
 
 
-def _paged(call: Call, items: list[Any]) -> tuple[list[Any], Answer]:
+def _paged(call: SlackCall, items: list[Any]) -> tuple[list[Any], Answer]:
     count = min(call.number("count", 20, 1, 1000), 100)
     page = call.number("page", 1, 1, 100)
     pages = -(-len(items) // count)
@@ -174,7 +174,7 @@ def _paged(call: Call, items: list[Any]) -> tuple[list[Any], Answer]:
     return found, {"total": len(items), "pagination": pagination, "paging": paging}
 
 
-def _sorted(call: Call, rows: list[Row], score: Any, when: Any) -> list[Row]:
+def _sorted(call: SlackCall, rows: list[Row], score: Any, when: Any) -> list[Row]:
     if call.text("sort", "score") not in ("score", "timestamp") or call.text("sort_dir", "desc") not in ("asc", "desc"):
         raise SlackError("invalid_arguments")
     ascending = call.text("sort_dir") == "asc"
@@ -183,7 +183,7 @@ def _sorted(call: Call, rows: list[Row], score: Any, when: Any) -> list[Row]:
     return sorted(sorted(rows, key=when, reverse=True), key=score, reverse=not ascending)
 
 
-def _messages(call: Call, query: Query) -> Answer:
+def _messages(call: SlackCall, query: MessageQuery) -> Answer:
     matcher = Matcher(call, query)
     rows = [row for row in _visible(call) if matcher.message(row)]
 
@@ -194,7 +194,7 @@ def _messages(call: Call, query: Query) -> Answer:
     return {**facts, "matches": [_match(call, row, query) for row in page]}
 
 
-def _match(call: Call, row: Row, query: Query) -> Answer:
+def _match(call: SlackCall, row: Row, query: MessageQuery) -> Answer:
     channel = call.store.one("SELECT * FROM channels WHERE id = ?", row["channel"])
     assert channel is not None
     user = call.store.one("SELECT name FROM users WHERE id = ?", row["user"] or "")
@@ -234,14 +234,14 @@ def _match(call: Call, row: Row, query: Query) -> Answer:
     return shown
 
 
-def _files(call: Call, query: Query) -> Answer:
+def _files(call: SlackCall, query: MessageQuery) -> Answer:
     rows = [row for row in call.store.all("SELECT * FROM files WHERE ready = 1") if may_see(call, row)]
     rows = [row for row in rows if all(_file_matches(call, term, row) != term.negated for term in query.terms)]
     page, facts = _paged(call, _sorted(call, rows, lambda row: 0, lambda row: (row["created"], row["id"])))
     return {**facts, "matches": [show_file(call, row) for row in page]}
 
 
-def _file_matches(call: Call, term: Term, row: Row) -> bool:
+def _file_matches(call: SlackCall, term: Term, row: Row) -> bool:
     if term.name in ("word", "phrase"):
         body = (
             bytes(row["content"] or b"")[:100_000].decode("utf-8", "replace") if row["mimetype"] == "text/plain" else ""
@@ -260,19 +260,19 @@ def _file_matches(call: Call, term: Term, row: Row) -> bool:
 
 
 @method("search.messages", "search:read", people_only=True)
-def messages(call: Call) -> Answer:
+def messages(call: SlackCall) -> Answer:
     query = _query(call)
     return {"query": call.text("query"), "messages": _messages(call, query)}
 
 
 @method("search.files", "search:read", people_only=True)
-def files(call: Call) -> Answer:
+def files(call: SlackCall) -> Answer:
     query = _query(call)
     return {"query": call.text("query"), "files": _files(call, query)}
 
 
 @method("search.all", "search:read", people_only=True)
-def everything(call: Call) -> Answer:
+def everything(call: SlackCall) -> Answer:
     query = _query(call)
     posts = {"matches": [], "total": 0, "paging": {"count": 0, "total": 0, "page": 1, "pages": 0}}
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel
 from benchflow_service_claw_slack.objects.files import find_file, show_file
@@ -16,7 +16,7 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _target(call: Call) -> dict[str, Any]:
+def _target(call: SlackCall) -> dict[str, Any]:
     if call.has("file"):
         return {"user": call.user, "channel": "", "ts": "", "file": find_file(call)["id"]}
     if not call.has("channel"):
@@ -27,7 +27,7 @@ def _target(call: Call) -> dict[str, Any]:
 
 
 @method("stars.add", "stars:write", people_only=True)
-def add(call: Call) -> Answer:
+def add(call: SlackCall) -> Answer:
     target: dict[str, Any] = _target(call)
     if call.store.one("SELECT 1 FROM stars WHERE user = ? AND channel = ? AND ts = ? AND file = ?", *target.values()):
         raise SlackError("already_starred")
@@ -36,14 +36,14 @@ def add(call: Call) -> Answer:
 
 
 @method("stars.remove", "stars:write", people_only=True)
-def remove(call: Call) -> Answer:
+def remove(call: SlackCall) -> Answer:
     if not call.store.delete("stars", **_target(call)):
         raise SlackError("not_starred")
     return {}
 
 
 @method("stars.list", "stars:read", people_only=True)
-def list_stars(call: Call) -> Answer:
+def list_stars(call: SlackCall) -> Answer:
     rows = call.store.all("SELECT * FROM stars WHERE user = ? ORDER BY created DESC, ts DESC", call.user)
     items = [_item(call, row) for row in rows]
     if call.has("cursor") or call.has("limit"):
@@ -53,7 +53,7 @@ def list_stars(call: Call) -> Answer:
     return {"items": page, "paging": paging}
 
 
-def _item(call: Call, row: dict[str, Any]) -> Answer:
+def _item(call: SlackCall, row: dict[str, Any]) -> Answer:
     shown: Answer = {"date_create": row["created"]}
     if row["file"]:
         file = call.store.one("SELECT * FROM files WHERE id = ?", row["file"])

@@ -7,7 +7,7 @@ from typing import Any
 from benchflow_claw_kit.store import Row
 
 from benchflow_service_claw_slack.blocks import blocks_of
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.methods.chat import MAX_TEXT, author, deliver, thread_of, writable
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import find_channel
@@ -18,7 +18,7 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _said(call: Call, needed: bool) -> str:
+def _said(call: SlackCall, needed: bool) -> str:
     """`markdown_text`, and the text of chunks."""
     chunks = call.structure("chunks", "invalid_chunks") or []
     if not isinstance(chunks, list) or not all(isinstance(one, dict) for one in chunks):
@@ -33,7 +33,7 @@ def _said(call: Call, needed: bool) -> str:
 
 
 @method("chat.startStream", "chat:write")
-def start(call: Call) -> Answer:
+def start(call: SlackCall) -> Answer:
     channel = find_channel(call)
     writable(call, channel)
     if not call.is_bot:
@@ -46,7 +46,7 @@ def start(call: Call) -> Answer:
     return {"channel": channel["id"], "ts": row["ts"]}
 
 
-def _streaming(call: Call) -> Row:
+def _streaming(call: SlackCall) -> Row:
     channel = find_channel(call)
     row = find_message(call, channel["id"], call.need("ts"))
     if row["user"] != call.user:
@@ -56,7 +56,7 @@ def _streaming(call: Call) -> Row:
     return row
 
 
-def _append(call: Call, row: Row, needed: bool, **columns: Any) -> None:
+def _append(call: SlackCall, row: Row, needed: bool, **columns: Any) -> None:
     text = row["text"] + _said(call, needed)
     if len(text) > MAX_TEXT:
         raise SlackError("msg_too_long")
@@ -64,14 +64,14 @@ def _append(call: Call, row: Row, needed: bool, **columns: Any) -> None:
 
 
 @method("chat.appendStream", "chat:write")
-def append(call: Call) -> Answer:
+def append(call: SlackCall) -> Answer:
     row = _streaming(call)
     _append(call, row, True)
     return {"channel": row["channel"], "ts": row["ts"]}
 
 
 @method("chat.stopStream", "chat:write")
-def stop(call: Call) -> Answer:
+def stop(call: SlackCall) -> Answer:
     row, blocks = _streaming(call), blocks_of(call)
     columns: Answer = {"blocks": blocks} if blocks else {}
     if (metadata := call.structure("metadata", "invalid_metadata_format")) is not None:

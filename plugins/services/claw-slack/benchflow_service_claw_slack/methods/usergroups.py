@@ -7,7 +7,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 
 __all__: list[str] = []
@@ -15,7 +15,7 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _show(call: Call, row: Row, users: bool = False) -> Answer:
+def _show(call: SlackCall, row: Row, users: bool = False) -> Answer:
     listed = json.loads(row["users"])
     shown = {
         "id": row["id"],
@@ -42,14 +42,14 @@ def _show(call: Call, row: Row, users: bool = False) -> Answer:
     return shown | ({"users": listed} if users else {})
 
 
-def _find(call: Call) -> Row:
+def _find(call: SlackCall) -> Row:
     row = call.store.one("SELECT * FROM usergroups WHERE id = ?", call.need("usergroup"))
     if row is None:
         raise SlackError("no_such_subteam")
     return row
 
 
-def _checked(call: Call, own: str = "") -> Answer:
+def _checked(call: SlackCall, own: str = "") -> Answer:
     columns: Answer = {}
     for name in ("name", "handle", "description"):
         if call.has(name):
@@ -70,7 +70,7 @@ def _checked(call: Call, own: str = "") -> Answer:
     return columns
 
 
-def _changed(call: Call, row: Row, **columns: Any) -> Answer:
+def _changed(call: SlackCall, row: Row, **columns: Any) -> Answer:
     call.store.update("usergroups", {"id": row["id"]}, updated_by=call.user, date_update=call.now, **columns)
     new = call.store.one("SELECT * FROM usergroups WHERE id = ?", row["id"])
     assert new is not None
@@ -78,7 +78,7 @@ def _changed(call: Call, row: Row, **columns: Any) -> Answer:
 
 
 @method("usergroups.create", "usergroups:write")
-def create(call: Call) -> Answer:
+def create(call: SlackCall) -> Answer:
     call.need("name")
     columns = _checked(call)
     columns.setdefault("handle", columns["name"].lower().replace(" ", "-"))
@@ -98,13 +98,13 @@ def create(call: Call) -> Answer:
 
 
 @method("usergroups.update", "usergroups:write")
-def update(call: Call) -> Answer:
+def update(call: SlackCall) -> Answer:
     row = _find(call)
     return _changed(call, row, **_checked(call, row["id"]))
 
 
 @method("usergroups.disable", "usergroups:write")
-def disable(call: Call) -> Answer:
+def disable(call: SlackCall) -> Answer:
     row = _find(call)
     if row["date_delete"]:
         raise SlackError("already_disabled")
@@ -112,7 +112,7 @@ def disable(call: Call) -> Answer:
 
 
 @method("usergroups.enable", "usergroups:write")
-def enable(call: Call) -> Answer:
+def enable(call: SlackCall) -> Answer:
     row = _find(call)
     if not row["date_delete"]:
         raise SlackError("already_enabled")
@@ -120,7 +120,7 @@ def enable(call: Call) -> Answer:
 
 
 @method("usergroups.list", "usergroups:read")
-def list_groups(call: Call) -> Answer:
+def list_groups(call: SlackCall) -> Answer:
     rows = call.store.all("SELECT * FROM usergroups ORDER BY handle")
     if not call.flag("include_disabled"):
         rows = [row for row in rows if not row["date_delete"]]
@@ -133,7 +133,7 @@ def list_groups(call: Call) -> Answer:
 
 
 @method("usergroups.users.list", "usergroups:read")
-def users_list(call: Call) -> Answer:
+def users_list(call: SlackCall) -> Answer:
     row = _find(call)
     if row["date_delete"] and not call.flag("include_disabled"):
         raise SlackError("no_such_subteam")
@@ -141,7 +141,7 @@ def users_list(call: Call) -> Answer:
 
 
 @method("usergroups.users.update", "usergroups:write")
-def users_update(call: Call) -> Answer:
+def users_update(call: SlackCall) -> Answer:
     row = _find(call)
     users = list(dict.fromkeys(call.listed("users")))
     if not users:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.conversations import kinds_of, visible_channels
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.channels import is_member, show_channel
@@ -36,19 +36,19 @@ _PROFILE = {
 
 
 @method("users.list", "users:read")
-def list_users(call: Call) -> Answer:
+def list_users(call: SlackCall) -> Answer:
     rows = call.store.all("SELECT * FROM users ORDER BY id")
     page, metadata = by_cursor(call, rows, "user", default=max(len(rows), 1))
     return {"members": [show_user(call, row) for row in page], "cache_ts": call.now, **metadata}
 
 
 @method("users.info", "users:read")
-def info(call: Call) -> Answer:
+def info(call: SlackCall) -> Answer:
     return {"user": show_user(call, find_user(call.store, call.need("user", "user_not_found")))}
 
 
 @method("users.lookupByEmail", "users:read.email")
-def by_email(call: Call) -> Answer:
+def by_email(call: SlackCall) -> Answer:
     row = call.store.one("SELECT * FROM users WHERE lower(email) = lower(?)", call.need("email", "users_not_found"))
     if row is None or row["deleted"]:
         raise SlackError("users_not_found")
@@ -56,13 +56,13 @@ def by_email(call: Call) -> Answer:
 
 
 @method("users.identity", "identity.basic", people_only=True)
-def identity(call: Call) -> Answer:
+def identity(call: SlackCall) -> Answer:
     user = {"name": call.me["real_name"], "id": call.user, "email": call.me["email"]}
     return {"user": user, "team": {"id": call.team["id"], "name": call.team["name"]}}
 
 
 @method("users.conversations")
-def conversations(call: Call) -> Answer:
+def conversations(call: SlackCall) -> Answer:
     """Those somebody is in; of private ones only what the caller is in too."""
     user = find_user(call.store, call.text("user") or call.user)["id"]
     kinds = kinds_of(call)
@@ -75,7 +75,7 @@ def conversations(call: Call) -> Answer:
 
 
 @method("users.getPresence", "users:read")
-def get_presence(call: Call) -> Answer:
+def get_presence(call: SlackCall) -> Answer:
     row = find_user(call.store, call.text("user") or call.user)
     presence = "away" if row["manual_presence"] == "away" else row["presence"]
     if row["id"] != call.user:
@@ -92,7 +92,7 @@ def get_presence(call: Call) -> Answer:
 
 
 @method("users.setPresence", "users:write")
-def set_presence(call: Call) -> Answer:
+def set_presence(call: SlackCall) -> Answer:
     if call.text("presence") not in ("auto", "away"):
         raise SlackError("invalid_presence")
     call.store.update("users", {"id": call.user}, manual_presence=call.text("presence"))
@@ -100,12 +100,12 @@ def set_presence(call: Call) -> Answer:
 
 
 @method("users.profile.get", "users.profile:read")
-def get_profile(call: Call) -> Answer:
+def get_profile(call: SlackCall) -> Answer:
     return {"profile": profile(find_user(call.store, call.text("user") or call.user), call.team)}
 
 
 @method("users.profile.set", "users.profile:write", people_only=True)
-def set_profile(call: Call) -> Answer:
+def set_profile(call: SlackCall) -> Answer:
     """`profile` as JSON, or one `name` with its `value`. Another person's only for an administrator."""
     user = call.text("user") or call.user
     if user != call.user and not call.me["is_admin"]:
@@ -135,7 +135,7 @@ def set_profile(call: Call) -> Answer:
     return {"profile": profile(find_user(call.store, user), call.team), "username": row["name"]}
 
 
-def _check_profile(call: Call, given: Answer) -> None:
+def _check_profile(call: SlackCall, given: Answer) -> None:
     for name, value in given.items():
         if name not in _PROFILE:
             raise SlackError("reserved_name" if name.startswith("image") else "profile_set_failed")
@@ -166,7 +166,7 @@ _IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
 
 
 @method("users.setPhoto", "users.profile:write", people_only=True)
-def set_photo(call: Call) -> Answer:
+def set_photo(call: SlackCall) -> Answer:
     """The picture itself is not kept, only that it is another one now: its digest is in every address."""
     _, content = call.files.get("image", ("", b""))
     if not content:
@@ -186,7 +186,7 @@ def set_photo(call: Call) -> Answer:
 
 
 @method("users.deletePhoto", "users.profile:write", people_only=True)
-def delete_photo(call: Call) -> Answer:
+def delete_photo(call: SlackCall) -> Answer:
     own = json.loads(find_user(call.store, call.user)["profile"])
     kept = {name: value for name, value in own.items() if not name.startswith("image_") and name != "avatar_hash"}
     call.store.update("users", {"id": call.user}, profile=kept, updated=call.now)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from benchflow_service_claw_slack.blocks import blocks_of, check_blocks
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.methods.registry import method
 from benchflow_service_claw_slack.objects.users import find_user
 
@@ -16,7 +16,7 @@ __all__: list[str] = []
 Answer = dict[str, Any]
 
 
-def _view(call: Call, kinds: tuple[str, ...]) -> Answer:
+def _view(call: SlackCall, kinds: tuple[str, ...]) -> Answer:
     view = call.structure("view", "invalid_arguments")
     if not isinstance(view, dict) or view.get("type") not in kinds:
         raise SlackError(
@@ -37,7 +37,7 @@ def _hash(view: Answer, now: int) -> str:
     return f"{now}.{hashlib.blake2b(json.dumps(view, sort_keys=True).encode(), digest_size=4).hexdigest()}"
 
 
-def _show(call: Call, row: dict[str, Any]) -> Answer:
+def _show(call: SlackCall, row: dict[str, Any]) -> Answer:
     view = json.loads(row["view"])
     facts = {
         "id": row["id"],
@@ -54,7 +54,7 @@ def _show(call: Call, row: dict[str, Any]) -> Answer:
 
 
 @method("views.publish")
-def publish(call: Call) -> Answer:
+def publish(call: SlackCall) -> Answer:
     """The app's home page for one person."""
     user = find_user(call.store, call.need("user_id"))["id"]
     view = _view(call, ("home",))
@@ -70,7 +70,7 @@ def publish(call: Call) -> Answer:
 
 
 @method("views.update")
-def update(call: Call) -> Answer:
+def update(call: SlackCall) -> Answer:
     key = "external_id" if call.has("external_id") else "id"
     row = call.store.one(f"SELECT * FROM views WHERE {key} = ?", call.text("external_id") or call.need("view_id"))
     if row is None:
@@ -85,21 +85,21 @@ def update(call: Call) -> Answer:
 
 
 @method("views.open")
-def open_view(call: Call) -> Answer:
+def open_view(call: SlackCall) -> Answer:
     call.need("trigger_id", "invalid_trigger_id")
     _view(call, ("modal",))
     raise SlackError("invalid_trigger_id")
 
 
 @method("views.push")
-def push_view(call: Call) -> Answer:
+def push_view(call: SlackCall) -> Answer:
     call.need("trigger_id", "invalid_trigger_id")
     _view(call, ("modal",))
     raise SlackError("invalid_trigger_id")
 
 
 @method("blocks.validate", anonymous=True)
-def validate(call: Call) -> Answer:
+def validate(call: SlackCall) -> Answer:
     if blocks_of(call) is None:
         raise SlackError("invalid_blocks_format")
     return {}

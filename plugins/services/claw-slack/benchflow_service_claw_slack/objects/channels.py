@@ -7,7 +7,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row, Store
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 
 __all__ = [
     "NEVER",
@@ -37,7 +37,7 @@ def is_member(store: Store, channel: str, user: str) -> bool:
     return store.one("SELECT 1 FROM members WHERE channel = ? AND user = ?", channel, user) is not None
 
 
-def find_channel(call: Call, name: str = "channel", action: str | None = None) -> Row:
+def find_channel(call: SlackCall, name: str = "channel", action: str | None = None) -> Row:
     """The channel an argument names: its id, or (as chat methods allow) `#name`. Private ones only for members."""
     given = call.text(name).strip()
     if not given:
@@ -58,21 +58,21 @@ def _missing(name: str) -> SlackError:
     return SlackError("invalid_arguments", response_metadata={"messages": [f"[ERROR] missing required field: {name}"]})
 
 
-def readable(call: Call, row: Row) -> None:
+def readable(call: SlackCall, row: Row) -> None:
     """What is said in a channel is for its members; a person may read any public one."""
     if is_member(call.store, row["id"], call.user) or (row["kind"] == "channel" and not call.is_bot):
         return
     raise SlackError("not_in_channel")
 
 
-def display_name(call: Call, row: Row) -> str:
+def display_name(call: SlackCall, row: Row) -> str:
     """A direct message is called after the other one."""
     if row["kind"] != "im":
         return str(row["name"])
     return next((user for user in member_ids(call.store, row["id"]) if user != call.user), call.user)
 
 
-def unread(call: Call, row: Row) -> dict[str, Any]:
+def unread(call: SlackCall, row: Row) -> dict[str, Any]:
     mine = call.store.one("SELECT * FROM members WHERE channel = ? AND user = ?", row["id"], call.user)
     if mine is None:
         return {}
@@ -87,7 +87,7 @@ def unread(call: Call, row: Row) -> dict[str, Any]:
     return {"last_read": mine["last_read"], "is_open": bool(mine["is_open"]), **counts}
 
 
-def show_channel(call: Call, row: Row, members: bool = False, state: bool = False) -> dict[str, Any]:
+def show_channel(call: SlackCall, row: Row, members: bool = False, state: bool = False) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": row["id"],
         "created": row["created"],
@@ -117,7 +117,7 @@ def show_channel(call: Call, row: Row, members: bool = False, state: bool = Fals
     return shown
 
 
-def _named(call: Call, row: Row) -> dict[str, Any]:
+def _named(call: SlackCall, row: Row) -> dict[str, Any]:
     return {
         "name": row["name"],
         "name_normalized": row["name"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.objects.channels import is_member
 from benchflow_service_claw_slack.objects.messages import reaction_list
 
@@ -35,14 +35,14 @@ _PRETTY = {
 _SNIPPETS = {"text", "markdown", "python", "javascript", "typescript", "shell", "html", "yaml", "csv", "json"}
 
 
-def find_file(call: Call, name: str = "file") -> Row:
+def find_file(call: SlackCall, name: str = "file") -> Row:
     row = call.store.one("SELECT * FROM files WHERE id = ? AND ready = 1", call.need(name))
     if row is None or not may_see(call, row):
         raise SlackError("file_not_found")
     return row
 
 
-def _shares(call: Call, file: str) -> list[Row]:
+def _shares(call: SlackCall, file: str) -> list[Row]:
     return call.store.all(
         "SELECT s.channel, s.ts, c.kind, c.name FROM file_shares s JOIN channels c ON c.id = s.channel"
         " WHERE s.file = ? ORDER BY s.ts",
@@ -50,7 +50,7 @@ def _shares(call: Call, file: str) -> list[Row]:
     )
 
 
-def may_see(call: Call, row: Row) -> bool:
+def may_see(call: SlackCall, row: Row) -> bool:
     if row["user"] == call.user:
         return True
     return any(
@@ -58,7 +58,7 @@ def may_see(call: Call, row: Row) -> bool:
     )
 
 
-def show_file(call: Call, row: Row) -> dict[str, Any]:
+def show_file(call: SlackCall, row: Row) -> dict[str, Any]:
     shares = _shares(call, row["id"])
     team, file = call.team, row["id"]
     address = f"{call.base_url}/files-pri/{team['id']}-{file}"
@@ -103,7 +103,7 @@ def show_file(call: Call, row: Row) -> dict[str, Any]:
     return shown | ({"reactions": reactions} if reactions else {})
 
 
-def _elsewhere(call: Call, file: str) -> dict[str, Any]:
+def _elsewhere(call: SlackCall, file: str) -> dict[str, Any]:
     """What is different about a file that lies elsewhere."""
     row = call.store.one("SELECT * FROM remote_files WHERE file = ?", file)
     if row is None:
@@ -113,7 +113,7 @@ def _elsewhere(call: Call, file: str) -> dict[str, Any]:
     return {**shown, "external_id": row["external_id"], "external_url": address, "url_private": address}
 
 
-def _starred(call: Call, file: str) -> bool:
+def _starred(call: SlackCall, file: str) -> bool:
     return call.store.one("SELECT 1 FROM stars WHERE user = ? AND file = ?", call.user, file) is not None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchflow_claw_kit.store import Row, Store
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 from benchflow_service_claw_slack.objects.users import bot_profile
 
 __all__ = ["find_message", "new_ts", "permalink", "post", "reaction_list", "show_message"]
@@ -25,14 +25,14 @@ def new_ts(store: Store, channel: str) -> str:
     return ts
 
 
-def find_message(call: Call, channel: str, ts: str, error: str = "message_not_found") -> Row:
+def find_message(call: SlackCall, channel: str, ts: str, error: str = "message_not_found") -> Row:
     row = call.store.one("SELECT * FROM messages WHERE channel = ? AND ts = ?", channel, ts)
     if row is None:
         raise SlackError(error)
     return row
 
 
-def permalink(call: Call, row: Row) -> str:
+def permalink(call: SlackCall, row: Row) -> str:
     address = f"https://{call.team['domain']}.slack.com/archives/{row['channel']}/p{row['ts'].replace('.', '')}"
     if row["thread_ts"] and row["thread_ts"] != row["ts"]:
         address += f"?thread_ts={row['thread_ts']}&cid={row['channel']}"
@@ -59,7 +59,7 @@ def reaction_list(store: Store, channel: str = "", ts: str = "", file: str = "")
     return [{"name": name, "users": users, "count": len(users)} for name, users in grouped.items()]
 
 
-def show_message(call: Call, row: Row) -> dict[str, Any]:
+def show_message(call: SlackCall, row: Row) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": "message", "ts": row["ts"], "text": row["text"], "team": call.team["id"]}
     if row["user"]:
         shown["user"] = row["user"]
@@ -91,7 +91,7 @@ def show_message(call: Call, row: Row) -> dict[str, Any]:
     return shown
 
 
-def _files(call: Call, ids: list[str]) -> dict[str, Any]:
+def _files(call: SlackCall, ids: list[str]) -> dict[str, Any]:
     from benchflow_service_claw_slack.objects.files import show_file
 
     rows = [call.store.one("SELECT * FROM files WHERE id = ?", file) for file in ids]
@@ -101,7 +101,7 @@ def _files(call: Call, ids: list[str]) -> dict[str, Any]:
     return {"files": listed, "upload": False}
 
 
-def _thread(call: Call, row: Row) -> dict[str, Any]:
+def _thread(call: SlackCall, row: Row) -> dict[str, Any]:
     if not row["thread_ts"]:
         return {}
     shown: dict[str, Any] = {"thread_ts": row["thread_ts"]}

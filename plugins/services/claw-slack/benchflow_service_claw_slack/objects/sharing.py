@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchflow_claw_kit.store import Row
 
-from benchflow_service_claw_slack.call import Call, SlackError, bad_arguments
+from benchflow_service_claw_slack.call import SlackCall, SlackError, bad_arguments
 from benchflow_service_claw_slack.objects.channels import is_member
 
 __all__ = ["LEVELS", "give", "level_of", "must_have", "take_away"]
@@ -12,7 +12,7 @@ __all__ = ["LEVELS", "give", "level_of", "must_have", "take_away"]
 LEVELS = ("read", "write", "owner")
 
 
-def level_of(call: Call, item: str, maker: str) -> str | None:
+def level_of(call: SlackCall, item: str, maker: str) -> str | None:
     if maker == call.user:
         return "owner"
     rows = call.store.all("SELECT * FROM shared_access WHERE item = ?", item)
@@ -25,7 +25,7 @@ def level_of(call: Call, item: str, maker: str) -> str | None:
     return max(found, key=LEVELS.index, default=None)
 
 
-def must_have(call: Call, row: Row, level: str, missing: str) -> Row:
+def must_have(call: SlackCall, row: Row, level: str, missing: str) -> Row:
     """What one may not see does not exist; what one may only read is `restricted_action`."""
     have = level_of(call, row["id"], row["user"])
     if have is None:
@@ -35,7 +35,7 @@ def must_have(call: Call, row: Row, level: str, missing: str) -> Row:
     return row
 
 
-def _targets(call: Call) -> list[str]:
+def _targets(call: SlackCall) -> list[str]:
     channels, users = call.listed("channel_ids"), call.listed("user_ids")
     if bool(channels) == bool(users):
         raise bad_arguments("exactly one of channel_ids and user_ids must be given")
@@ -46,7 +46,7 @@ def _targets(call: Call) -> list[str]:
     return channels or users
 
 
-def give(call: Call, item: str) -> None:
+def give(call: SlackCall, item: str) -> None:
     level = call.need("access_level")
     if level not in LEVELS:
         raise bad_arguments(f"access_level must be one of {', '.join(LEVELS)}")
@@ -56,6 +56,6 @@ def give(call: Call, item: str) -> None:
         call.store.insert("shared_access", replace=True, item=item, target=target, level=level)
 
 
-def take_away(call: Call, item: str) -> None:
+def take_away(call: SlackCall, item: str) -> None:
     for target in _targets(call):
         call.store.delete("shared_access", item=item, target=target)

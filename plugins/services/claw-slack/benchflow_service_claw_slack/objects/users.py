@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from benchflow_claw_kit.store import Row, Store
 
-from benchflow_service_claw_slack.call import Call, SlackError
+from benchflow_service_claw_slack.call import SlackCall, SlackError
 
 __all__ = ["bot_profile", "find_user", "profile", "show_user"]
 
@@ -62,7 +62,7 @@ def profile(row: Row, team: Row) -> dict[str, Any]:
     return shown
 
 
-def show_user(call: Call, row: Row) -> dict[str, Any]:
+def show_user(call: SlackCall, row: Row) -> dict[str, Any]:
     label, offset = _zone(row["tz"], call.now)
     shown: dict[str, Any] = {
         "id": row["id"],

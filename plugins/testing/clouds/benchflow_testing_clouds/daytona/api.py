@@ -21,16 +21,22 @@ from daytona_api_client_async import (
 )
 
 from benchflow_testing_clouds.daytona.schema import parse, render
-from benchflow_testing_clouds.daytona.state import ORGANIZATION, KnownSandbox, KnownSnapshot, Refused, World
+from benchflow_testing_clouds.daytona.state import (
+    ORGANIZATION,
+    DaytonaRefusal,
+    DaytonaWorld,
+    KnownSandbox,
+    KnownSnapshot,
+)
 from benchflow_testing_clouds.ledger import Fault, Ledger
 
-__all__ = ["Api"]
+__all__ = ["DaytonaApi"]
 
 _PAGE = 100
 
 
-class Api:
-    def __init__(self, world: World, ledger: Ledger, emit: Any) -> None:
+class DaytonaApi:
+    def __init__(self, world: DaytonaWorld, ledger: Ledger, emit: Any) -> None:
         self.world, self.ledger, self._emit = world, ledger, emit
         self.base = ""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -44,7 +50,7 @@ class Api:
         try:
             return parse(model, await request.json(), self.ledger, f"{request.method} {request.path}")
         except ValueError as error:
-            raise Refused(400, str(error)) from error
+            raise DaytonaRefusal(400, str(error)) from error
 
     async def handle(self, request: web.Request, method: str, path: str, fault: Fault | None) -> web.StreamResponse:
         parts = path.strip("/").split("/")

@@ -11,9 +11,9 @@ from aiohttp import web
 
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import Backing
-from benchflow_testing_clouds.daytona.api import Api
+from benchflow_testing_clouds.daytona.api import DaytonaApi
 from benchflow_testing_clouds.daytona.schema import known_route
-from benchflow_testing_clouds.daytona.state import Quota, Refused, World
+from benchflow_testing_clouds.daytona.state import DaytonaRefusal, DaytonaWorld, Quota
 from benchflow_testing_clouds.daytona.storage import Storage
 from benchflow_testing_clouds.daytona.toolbox import Toolbox
 from benchflow_testing_clouds.ledger import Fault, Ledger
@@ -27,9 +27,9 @@ KEY = "dtn_local_test_key"
 class DaytonaServer:
     def __init__(self, backing: Backing, ledger: Ledger, port: int) -> None:
         self._backing, self._ledger, self._port = backing, ledger, port
-        self.world = World(backing, Quota())
+        self.world = DaytonaWorld(backing, Quota())
         self._events = socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
-        self._api = Api(self.world, ledger, self._emit)
+        self._api = DaytonaApi(self.world, ledger, self._emit)
         self._toolboxes: dict[str, Toolbox] = {}
         self._runner: web.AppRunner | None = None
 
@@ -91,7 +91,7 @@ class DaytonaServer:
             if sandbox is None:
                 return await self._api.handle(request, request.method, path, fault)
             return await self._toolbox(sandbox).handle(request, request.method, path, fault)
-        except Refused as error:
+        except DaytonaRefusal as error:
             return _refusal(error.status, error.message, error.code)
         except NotImplementedError:
             self._ledger.violation(f"{route}: the vendor has it, this server has not")
@@ -104,7 +104,7 @@ class DaytonaServer:
     def _toolbox(self, name: str) -> Toolbox:
         sandbox = self.world.sandbox(name)
         if sandbox.box is None or sandbox.state != "started":
-            raise Refused(400, f"Sandbox is not running: {sandbox.state}")
+            raise DaytonaRefusal(400, f"Sandbox is not running: {sandbox.state}")
         found = self._toolboxes.get(sandbox.id)
         if found is None:
             for gone in self._toolboxes.keys() - self.world.sandboxes.keys():
@@ -115,7 +115,7 @@ class DaytonaServer:
     async def _break(self, request: web.Request, fault: Fault, sandbox: str | None) -> web.StreamResponse | None:
         """What a fault does before the request is handled."""
         if fault.die and sandbox is not None:
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(DaytonaRefusal):
                 known = self.world.sandbox(sandbox)
                 await self.world.remove(known)
         if fault.status:

@@ -19,7 +19,7 @@ from benchflow_testing_clouds.backing import BackedBox, Backing, BuildFailed
 from benchflow_testing_clouds.daytona.schema import render
 from benchflow_testing_clouds.daytona.storage import Storage
 
-__all__ = ["ORGANIZATION", "KnownSandbox", "KnownSnapshot", "Quota", "World"]
+__all__ = ["ORGANIZATION", "DaytonaWorld", "KnownSandbox", "KnownSnapshot", "Quota"]
 
 ORGANIZATION = "0b6f3a52-7a2c-4f52-9d1c-6f0f7f3f2a10"
 DEFAULT_SNAPSHOT = "daytonaio/sandbox"
@@ -28,7 +28,7 @@ LIMITS = {"cpu": 4, "memory": 8, "disk": 10}
 """Of one sandbox, in cores and GB, for an organization without more."""
 
 
-class Refused(Exception):
+class DaytonaRefusal(Exception):
     def __init__(self, status: int, message: str, code: str = "") -> None:
         super().__init__(message)
         self.status, self.message, self.code = status, message, code
@@ -138,7 +138,7 @@ class KnownSandbox:
         )
 
 
-class World:
+class DaytonaWorld:
     def __init__(self, backing: Backing, quota: Quota) -> None:
         self.backing, self.quota = backing, quota
         self.sandboxes: dict[str, KnownSandbox] = {}
@@ -150,13 +150,13 @@ class World:
         for found in self.sandboxes.values():
             if name in (found.id, found.name):
                 return found
-        raise Refused(404, f"Sandbox with ID or name {name} not found")
+        raise DaytonaRefusal(404, f"Sandbox with ID or name {name} not found")
 
     def snapshot(self, name: str) -> KnownSnapshot:
         for found in self.snapshots.values():
             if name in (found.id, found.name):
                 return found
-        raise Refused(404, f"Snapshot with name {name} not found")
+        raise DaytonaRefusal(404, f"Snapshot with name {name} not found")
 
     # --- images ----------------------------------------------------------------------------------------------------
 
@@ -164,14 +164,14 @@ class World:
         size = {name: getattr(asked, name) or otherwise[name] for name in LIMITS}
         for name, most in LIMITS.items():
             if size[name] > most:
-                raise Refused(
+                raise DaytonaRefusal(
                     400, f"{name.capitalize()} request {size[name]} exceeds maximum allowed per sandbox ({most})"
                 )
         return size
 
     def add_snapshot(self, asked: CreateSnapshot) -> KnownSnapshot:
         if any(found.name == asked.name for found in self.snapshots.values()):
-            raise Refused(409, f'Snapshot with name "{asked.name}" already exists for this organization')
+            raise DaytonaRefusal(409, f'Snapshot with name "{asked.name}" already exists for this organization')
         size = self._size(asked, {"cpu": 1, "memory": 1, "disk": 3})
         snapshot = KnownSnapshot(str(uuid.uuid4()), asked.name, size)
         if asked.build_info is not None:
@@ -232,13 +232,13 @@ class World:
     def add_sandbox(self, asked: CreateSandbox) -> KnownSandbox:
         live = [found for found in self.sandboxes.values() if found.state not in ("destroyed", "error", "build_failed")]
         if len(live) >= self.quota.sandboxes:
-            raise Refused(403, "Total CPU limit exceeded. Maximum allowed: 10.", "QUOTA_EXCEEDED")
+            raise DaytonaRefusal(403, "Total CPU limit exceeded. Maximum allowed: 10.", "QUOTA_EXCEEDED")
         if asked.snapshot and asked.build_info is None:
             if asked.cpu or asked.memory or asked.disk:
-                raise Refused(400, "Cannot specify Sandbox resources when using a snapshot")
+                raise DaytonaRefusal(400, "Cannot specify Sandbox resources when using a snapshot")
             snapshot = self.snapshot(asked.snapshot)
             if snapshot.state != "active":
-                raise Refused(400, f"Snapshot {asked.snapshot} is {snapshot.state}")
+                raise DaytonaRefusal(400, f"Snapshot {asked.snapshot} is {snapshot.state}")
             size = snapshot.size
         else:
             size = self._size(asked, {"cpu": 1, "memory": 1, "disk": 3})

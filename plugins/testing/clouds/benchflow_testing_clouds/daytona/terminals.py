@@ -20,14 +20,14 @@ from benchflow_testing_clouds.backing import BackedBox
 from benchflow_testing_clouds.daytona.schema import render
 from benchflow_testing_clouds.ledger import Fault
 
-__all__ = ["Terminal", "Terminals"]
+__all__ = ["PtyTerminal", "Terminals"]
 
 CONTROL = "X-Daytona-Pty-Exit-Control"
 _ENVS = "X-Daytona-Pty-Envs~"
 
 
 @dataclass
-class Terminal:
+class PtyTerminal:
     id: str
     columns: int
     rows: int
@@ -61,18 +61,18 @@ class Terminals:
 
     def __init__(self, box: BackedBox) -> None:
         self._box = box
-        self.known: dict[str, Terminal] = {}
+        self.known: dict[str, PtyTerminal] = {}
 
-    async def create(self, query: Any, envs: dict[str, str]) -> Terminal:
+    async def create(self, query: Any, envs: dict[str, str]) -> PtyTerminal:
         identity = query["id"]
         columns, rows, cwd = int(query.get("cols") or 80), int(query.get("rows") or 24), query.get("cwd") or ""
         shell = ["bash", "-i"] if (await self._box.shell("command -v bash")).exit_code == 0 else ["sh", "-i"]
         process = await self._box.terminal(shell, columns=columns, rows=rows, cwd=cwd or None, env=envs)
-        self.known[identity] = terminal = Terminal(identity, columns, rows, cwd or "/", envs, process)
+        self.known[identity] = terminal = PtyTerminal(identity, columns, rows, cwd or "/", envs, process)
         terminal.pump = asyncio.ensure_future(self._pump(terminal))
         return terminal
 
-    async def _pump(self, terminal: Terminal) -> None:
+    async def _pump(self, terminal: PtyTerminal) -> None:
         """What the terminal prints goes to whoever is connected; with nobody there it is lost, as with the vendor."""
         drain = asyncio.ensure_future(_drain(terminal.process))
         try:
@@ -101,7 +101,7 @@ class Terminals:
                 await terminal.client.close(message=json.dumps({"exitCode": code}).encode())
         self.known.pop(terminal.id, None)
 
-    async def attach(self, terminal: Terminal, request: web.Request, fault: Fault | None) -> web.WebSocketResponse:
+    async def attach(self, terminal: PtyTerminal, request: web.Request, fault: Fault | None) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(protocols=(CONTROL,), max_msg_size=1 << 26, heartbeat=30)
         await socket.prepare(request)
         await socket.send_str(json.dumps({"type": "control", "status": "connected"}))
@@ -119,7 +119,7 @@ class Terminals:
             terminal.client = None
         return socket
 
-    async def kill(self, terminal: Terminal) -> None:
+    async def kill(self, terminal: PtyTerminal) -> None:
         self.known.pop(terminal.id, None)
         await terminal.process.kill()
 

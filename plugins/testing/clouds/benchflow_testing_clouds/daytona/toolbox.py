@@ -31,7 +31,7 @@ from benchflow_core.contracts import Process
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import BackedBox
 from benchflow_testing_clouds.daytona.schema import parse, render
-from benchflow_testing_clouds.daytona.state import Refused
+from benchflow_testing_clouds.daytona.state import DaytonaRefusal
 from benchflow_testing_clouds.daytona.terminals import Terminals, envs_of
 from benchflow_testing_clouds.ledger import Fault, Ledger
 
@@ -45,7 +45,7 @@ _IN_SESSION = '[ ! -f $1 ] || { . $1; cd "$PWD"; }; trap \'export -p > $1\' EXIT
 
 
 @dataclass
-class Running:
+class SessionCommand:
     id: str
     text: str
     process: Process
@@ -66,7 +66,7 @@ class Toolbox:
     def __init__(self, box: BackedBox, ledger: Ledger) -> None:
         self._box, self._ledger = box, ledger
         self.terminals = Terminals(box)
-        self._sessions: dict[str, dict[str, Running]] = {}
+        self._sessions: dict[str, dict[str, SessionCommand]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def handle(self, request: web.Request, method: str, path: str, fault: Fault | None) -> web.StreamResponse:
@@ -85,7 +85,7 @@ class Toolbox:
         try:
             return parse(model, await request.json(), self._ledger, f"{request.method} {request.path}")
         except ValueError as error:
-            raise Refused(400, str(error)) from error
+            raise DaytonaRefusal(400, str(error)) from error
 
     # --- commands --------------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class Toolbox:
         asked = await self._body(request, ExecuteRequest)
         done = await self._box.shell(asked.command, cwd=asked.cwd or None, env=asked.envs, timeout=asked.timeout or 10)
         if done.timed_out:
-            raise Refused(408, "command execution timeout")
+            raise DaytonaRefusal(408, "command execution timeout")
         text = (done.stdout + done.stderr).decode(errors="replace")
         return web.json_response(render(ExecuteResponse, exit_code=done.exit_code, result=text))
 
@@ -105,18 +105,18 @@ class Toolbox:
                 return web.json_response([self._dto(name) for name in self._sessions])
             asked = await self._body(request, CreateSessionRequest)
             if asked.session_id in self._sessions:
-                raise Refused(409, "session already exists")
+                raise DaytonaRefusal(409, "session already exists")
             self._sessions[asked.session_id] = {}
             return web.json_response(None, status=201)
         commands = self._sessions.get(parts[0])
         if commands is None:
-            raise Refused(404, "session not found")
+            raise DaytonaRefusal(404, "session not found")
         if parts[1:] == ["exec"]:
             return await self._run(request, parts[0], commands)
         if parts[1:2] == ["command"]:
             running = commands.get(parts[2])
             if running is None:
-                raise Refused(404, "command not found")
+                raise DaytonaRefusal(404, "command not found")
             return await self._command(request, parts[3:], running, fault)
         if method == "DELETE":
             for running in self._sessions.pop(parts[0]).values():
@@ -128,11 +128,11 @@ class Toolbox:
         commands = [Command.from_dict(running.dto()) for running in self._sessions[name].values()]
         return render(Session, session_id=name, commands=commands)
 
-    async def _run(self, request: web.Request, session: str, commands: dict[str, Running]) -> web.Response:
+    async def _run(self, request: web.Request, session: str, commands: dict[str, SessionCommand]) -> web.Response:
         asked = await self._body(request, SessionExecuteRequest)
         state = f"/tmp/.session-{session.encode().hex()}"
         process = await self._box.spawn(["sh", "-c", _IN_SESSION, "session", state, asked.command])
-        running = Running(str(uuid.uuid4()), asked.command, process)
+        running = SessionCommand(str(uuid.uuid4()), asked.command, process)
         commands[running.id] = running
         task = asyncio.ensure_future(_collect(running))
         self._tasks.add(task)
@@ -153,12 +153,12 @@ class Toolbox:
         )
 
     async def _command(
-        self, request: web.Request, parts: list[str], running: Running, fault: Fault | None
+        self, request: web.Request, parts: list[str], running: SessionCommand, fault: Fault | None
     ) -> web.StreamResponse:
         if parts == ["input"]:
             asked = await self._body(request, SessionSendInputRequest)
             if running.exit_code is not None:
-                raise Refused(410, "command already completed")
+                raise DaytonaRefusal(410, "command already completed")
             await running.process.write(asked.data.encode())
             return web.Response(status=204)
         if parts == ["logs"]:
@@ -181,14 +181,14 @@ class Toolbox:
             return web.json_response(listed.to_dict())
         if parts == ["create-connect"]:
             if not request.query.get("id"):
-                raise Refused(400, "id is required")
+                raise DaytonaRefusal(400, "id is required")
             if request.query["id"] in known:
-                raise Refused(409, "PTY session already exists")
+                raise DaytonaRefusal(409, "PTY session already exists")
             terminal = await self.terminals.create(request.query, envs_of(request))
             return await self.terminals.attach(terminal, request, fault)
         found = known.get(parts[0]) if parts else None
         if found is None:
-            raise Refused(404, "PTY session not found")
+            raise DaytonaRefusal(404, "PTY session not found")
         if parts[1:] == ["connect"]:
             return await self.terminals.attach(found, request, fault)
         if parts[1:] == ["resize"]:
@@ -226,7 +226,9 @@ class Toolbox:
     async def _shell(self, command: str) -> str:
         done = await self._box.shell(command)
         if done.exit_code:
-            raise Refused(404 if b"No such file" in done.stderr else 400, done.stderr.decode(errors="replace").strip())
+            raise DaytonaRefusal(
+                404 if b"No such file" in done.stderr else 400, done.stderr.decode(errors="replace").strip()
+            )
         return done.stdout.decode(errors="replace")
 
     async def _info(self, path: str) -> dict[str, Any]:
@@ -288,7 +290,7 @@ class Toolbox:
         return response
 
 
-async def _collect(running: Running) -> None:
+async def _collect(running: SessionCommand) -> None:
     async def take(read: Any, mark: bytes, kept: bytearray) -> None:
         while data := await read():
             async with running.more:
@@ -307,7 +309,7 @@ async def _collect(running: Running) -> None:
         running.more.notify_all()
 
 
-async def _follow(request: web.Request, running: Running, fault: Fault | None) -> web.WebSocketResponse:
+async def _follow(request: web.Request, running: SessionCommand, fault: Fault | None) -> web.WebSocketResponse:
     """From the beginning, until the command has ended."""
     socket = web.WebSocketResponse(heartbeat=30)
     await socket.prepare(request)

@@ -19,14 +19,14 @@ from e2b.api.client.models import (
 )
 
 from benchflow_testing_clouds.e2b.sandboxes import Sandboxes
-from benchflow_testing_clouds.e2b.schema import Refused, parse
+from benchflow_testing_clouds.e2b.schema import E2bRefusal, parse
 from benchflow_testing_clouds.e2b.templates import Templates
 from benchflow_testing_clouds.ledger import Ledger
 
-__all__ = ["Api"]
+__all__ = ["E2bApi"]
 
 
-class Api:
+class E2bApi:
     def __init__(self, sandboxes: Sandboxes, templates: Templates, ledger: Ledger) -> None:
         self._sandboxes, self._templates, self._ledger = sandboxes, templates, ledger
         self.base = ""
@@ -117,7 +117,7 @@ class Api:
             present = self._templates.has_file(parts[2])
             return web.json_response(TemplateBuildFileUpload(present, url).to_dict(), status=201)
         if parts[1] == "builds" and parts[2] != template.build_id:
-            raise Refused(404, "build not found")
+            raise E2bRefusal(404, "build not found")
         if parts[1] == "builds" and version == "v2":
             self._templates.build(template, await parse(TemplateBuildStartV2, request, self._ledger))
             return web.Response(status=202)

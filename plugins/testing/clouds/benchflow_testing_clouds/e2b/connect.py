@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.streams import StreamReader
 
-__all__ = ["CONTENT_TYPE", "Outgoing", "envelopes"]
+__all__ = ["CONTENT_TYPE", "ConnectAnswer", "envelopes"]
 
 CONTENT_TYPE = "application/connect+json"
 _HEAD = struct.Struct(">BI")
@@ -39,7 +39,7 @@ async def envelopes(content: StreamReader) -> AsyncIterator[bytes]:
         data += more
 
 
-class Outgoing:
+class ConnectAnswer:
     """The answer to a streaming call."""
 
     def __init__(self, request: web.Request) -> None:

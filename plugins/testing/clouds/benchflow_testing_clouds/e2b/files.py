@@ -13,16 +13,16 @@ from e2b.envd.filesystem import filesystem_pb as pb
 
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import BackedBox
-from benchflow_testing_clouds.e2b.schema import Refused, message
+from benchflow_testing_clouds.e2b.schema import E2bRefusal, message
 from benchflow_testing_clouds.ledger import Fault, Ledger
 
-__all__ = ["Files"]
+__all__ = ["EnvdFiles"]
 
 _STAT = r"stat --printf '%F|%s|%a|%A|%U|%G|%n\0' -- "
 _FILENAME = re.compile(r'filename="([^"]*)"')
 
 
-class Files:
+class EnvdFiles:
     """Of one box."""
 
     def __init__(self, box: BackedBox, user: str, ledger: Ledger) -> None:
@@ -45,7 +45,7 @@ class Files:
         written = []
         if request.content_type == "application/octet-stream":
             if given is None:
-                raise Refused(400, "path is required")
+                raise E2bRefusal(400, "path is required")
             written.append(await self._put(self._path(given, user), user, request.content.iter_chunked(1 << 18)))
         else:
             reader = await request.multipart()
@@ -74,9 +74,9 @@ class Files:
             try:
                 await self._box.sandbox.download(path, target)
             except (FileNotFoundError, BenchflowError) as error:
-                raise Refused(404, f"path '{path}' does not exist") from error
+                raise E2bRefusal(404, f"path '{path}' does not exist") from error
             if target.is_dir():
-                raise Refused(400, f"path '{path}' is a directory")
+                raise E2bRefusal(400, f"path '{path}' is a directory")
             data = target.read_bytes()
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(len(data))}
         response = web.StreamResponse(headers=headers)
@@ -103,7 +103,7 @@ class Files:
         if name == "MakeDir":
             path = self._path(message(pb.MakeDirRequest, body, self._ledger, name).path, user)
             if (await self._box.shell(f"test -e {shlex.quote(path)}")).exit_code == 0:
-                raise Refused(409, f"path already exists: {path}")
+                raise E2bRefusal(409, f"path already exists: {path}")
             await self._shell(f"mkdir -p -- {shlex.quote(path)}", user)
             return pb.MakeDirResponse(entry=await self._entry(path))
         if name == "Remove":
@@ -128,7 +128,7 @@ class Files:
         done = await self._box.shell(command, user=user)
         if done.exit_code:
             text = done.stderr.decode(errors="replace").strip()
-            raise Refused(404 if "No such file" in text else 403 if "denied" in text else 500, text)
+            raise E2bRefusal(404 if "No such file" in text else 403 if "denied" in text else 500, text)
         return done.stdout.decode(errors="replace")
 
     async def _entry(self, path: str) -> Any:

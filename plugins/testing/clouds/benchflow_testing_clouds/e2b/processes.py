@@ -16,8 +16,8 @@ from protobuf import Oneof
 from benchflow_core.contracts import Process
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import BackedBox
-from benchflow_testing_clouds.e2b.connect import CONTENT_TYPE, Outgoing, envelopes
-from benchflow_testing_clouds.e2b.schema import Refused, message
+from benchflow_testing_clouds.e2b.connect import CONTENT_TYPE, ConnectAnswer, envelopes
+from benchflow_testing_clouds.e2b.schema import E2bRefusal, message
 from benchflow_testing_clouds.ledger import Fault, Ledger
 from benchflow_testing_clouds.terminal import TERMINAL
 
@@ -27,7 +27,7 @@ _AHEAD = 64
 
 
 @dataclass
-class Running:
+class EnvdProcess:
     pid: int
     config: Any
     process: Process
@@ -52,7 +52,7 @@ class Processes:
 
     def __init__(self, box: BackedBox, user: str, workdir: str, ledger: Ledger) -> None:
         self._box, self._user, self._workdir, self._ledger = box, user, workdir, ledger
-        self._known: dict[int, Running] = {}
+        self._known: dict[int, EnvdProcess] = {}
         self._numbers = itertools.count(1000)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -61,19 +61,19 @@ class Processes:
         kind = request.content_type
         if kind != (CONTENT_TYPE if streaming else "application/json"):
             self._ledger.violation(f"{name}: sent as {kind}")
-            raise Refused(415, "Unsupported Media Type")
+            raise E2bRefusal(415, "Unsupported Media Type")
         if name == "StreamInput":
             return await self._stream_input(request, fault)
         if streaming:
             bodies = [body async for body in envelopes(request.content)]
             if len(bodies) != 1:
                 self._ledger.violation(f"{name}: {len(bodies)} messages instead of one")
-                raise Refused(400, "one message")
+                raise E2bRefusal(400, "one message")
             return await (self._start if name == "Start" else self._connect)(request, bodies[0], fault)
         body = await request.read()
         return web.Response(body=(await self._unary(name, body)).to_json(), content_type="application/json")
 
-    def _find(self, selector: Any) -> Running:
+    def _find(self, selector: Any) -> EnvdProcess:
         match selector.selector if selector is not None else None:
             case Oneof(field="pid", value=pid) if pid in self._known:
                 return self._known[pid]
@@ -81,7 +81,7 @@ class Processes:
                 for found in self._known.values():
                     if found.tag == tag:
                         return found
-        raise Refused(404, "process not found")
+        raise E2bRefusal(404, "process not found")
 
     # --- following -------------------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Processes:
         if not terminal and asked.has_field("stdin") and not asked.stdin:
             await process.close_stdin()
         tag = asked.tag if asked.has_field("tag") else None
-        running = Running(next(self._numbers), config, process, terminal, tag)
+        running = EnvdProcess(next(self._numbers), config, process, terminal, tag)
         self._known[running.pid] = running
         queue = self._follow(running)
         task = asyncio.ensure_future(self._pump(running))
@@ -116,15 +116,15 @@ class Processes:
         return await self._stream(request, running, self._follow(running), pb.ConnectResponse, fault)
 
     @staticmethod
-    def _follow(running: Running) -> asyncio.Queue[Any]:
+    def _follow(running: EnvdProcess) -> asyncio.Queue[Any]:
         queue: asyncio.Queue[Any] = asyncio.Queue(_AHEAD)
         running.followers.append(queue)
         return queue
 
     async def _stream(
-        self, request: web.Request, running: Running, queue: asyncio.Queue[Any], model: Any, fault: Fault | None
+        self, request: web.Request, running: EnvdProcess, queue: asyncio.Queue[Any], model: Any, fault: Fault | None
     ) -> web.StreamResponse:
-        out, sent = Outgoing(request), 0
+        out, sent = ConnectAnswer(request), 0
         limit = fault.after_bytes if fault is not None else None
         try:
             await out.open()
@@ -147,7 +147,7 @@ class Processes:
                 while True:
                     queue.get_nowait()
 
-    async def _pump(self, running: Running) -> None:
+    async def _pump(self, running: EnvdProcess) -> None:
         process, code = running.process, 137
 
         async def take(read: Any, name: str) -> None:
@@ -167,7 +167,7 @@ class Processes:
     async def _stream_input(self, request: web.Request, fault: Fault | None) -> web.StreamResponse:
         running, got = None, 0
         limit = fault.after_bytes if fault is not None else None
-        out = Outgoing(request)
+        out = ConnectAnswer(request)
         async for body in envelopes(request.content):
             asked = message(pb.StreamInputRequest, body, self._ledger, "StreamInput")
             match asked.event:
@@ -176,7 +176,7 @@ class Processes:
                 case Oneof(field="data", value=data):
                     if running is None:
                         self._ledger.violation("StreamInput: data before start")
-                        raise Refused(400, "data before start")
+                        raise E2bRefusal(400, "data before start")
                     got += len(data.input.input.value)
                     if limit is not None and got > limit:
                         return out.cut()
@@ -185,10 +185,10 @@ class Processes:
         await out.send(pb.StreamInputResponse())
         return await out.close()
 
-    async def _write(self, running: Running, given: Any) -> None:
+    async def _write(self, running: EnvdProcess, given: Any) -> None:
         if (given.input.field == "pty") != running.terminal:
             self._ledger.violation(f"input for {given.input.field}, which process {running.pid} has not")
-            raise Refused(400, "wrong kind of input")
+            raise E2bRefusal(400, "wrong kind of input")
         await running.process.write(given.input.value)
 
     async def _unary(self, name: str, body: bytes) -> Any:

@@ -13,7 +13,7 @@ from e2b.api.client.models import ListedSandbox, NewSandboxV2, Sandbox, SandboxD
 from benchflow_core.contracts import Resources
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import BackedBox, Backing
-from benchflow_testing_clouds.e2b.schema import Refused
+from benchflow_testing_clouds.e2b.schema import E2bRefusal
 from benchflow_testing_clouds.e2b.templates import DISK_MB, ENVD, KnownTemplate, Templates
 
 __all__ = ["KnownSandbox", "Sandboxes"]
@@ -67,7 +67,7 @@ class Sandboxes:
 
     def find(self, identity: str) -> KnownSandbox:
         if identity not in self.known:
-            raise Refused(404, f"sandbox '{identity}' not found")
+            raise E2bRefusal(404, f"sandbox '{identity}' not found")
         return self.known[identity]
 
     async def create(self, asked: NewSandboxV2, key: str | None) -> KnownSandbox:
@@ -75,7 +75,7 @@ class Sandboxes:
             return self._keys[key]
         template = self._templates.find(asked.template_id)
         if template.image is None:
-            raise Refused(400, f"template '{template.name}' has no finished build")
+            raise E2bRefusal(400, f"template '{template.name}' has no finished build")
         seconds = _seconds(asked.timeout if isinstance(asked.timeout, int) else 300)
         identity = "i" + secrets.token_hex(9)
         limits = Resources(cpus=template.cpu, memory_mb=template.memory)
@@ -84,7 +84,7 @@ class Sandboxes:
         try:
             box = await self._backing.start(identity, template.image, env=env, public=public, resources=limits)
         except BenchflowError as error:
-            raise Refused(500, f"failed to create sandbox: {error.message}") from error
+            raise E2bRefusal(500, f"failed to create sandbox: {error.message}") from error
         template.count, template.used = template.count + 1, datetime.now(UTC)
         sandbox = KnownSandbox(identity, template, asked, secrets.token_hex(16), box, datetime.now(UTC))
         self.known[identity] = sandbox
@@ -115,7 +115,7 @@ class Sandboxes:
 
 def _seconds(timeout: Any) -> int:
     if not isinstance(timeout, int) or timeout < 0:
-        raise Refused(400, "timeout must be a whole number of seconds")
+        raise E2bRefusal(400, "timeout must be a whole number of seconds")
     if timeout > LONGEST:
-        raise Refused(400, f"Timeout cannot be greater than {LONGEST // 3600} hours")
+        raise E2bRefusal(400, f"Timeout cannot be greater than {LONGEST // 3600} hours")
     return timeout

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from benchflow_testing_clouds.ledger import Ledger
 
-__all__ = ["Refused", "known_route", "message", "parse"]
+__all__ = ["E2bRefusal", "known_route", "message", "parse"]
 
 _ROUTE = re.compile(r'"method": "(\w+)",\s*"url": f?"([^"]+)"')
 _RPC = re.compile(r'"(/(?:process|filesystem)\.\w+/\w+)"')
@@ -26,7 +26,7 @@ _PLAIN = {str: "str|Literal", int: "int|float", float: "float", bool: "bool", ty
 """A value's type to what its field has to name."""
 
 
-class Refused(Exception):
+class E2bRefusal(Exception):
     """Answered with this status and message."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -67,12 +67,12 @@ async def parse(model: Any, request: web.Request, ledger: Ledger) -> Any:
         found = model.from_dict(await request.json())
     except Exception as error:
         ledger.violation(f"{where}: not a {model.__name__}: {type(error).__name__} {error}")
-        raise Refused(400, f"not a {model.__name__}") from error
+        raise E2bRefusal(400, f"not a {model.__name__}") from error
     misfits = list(_misfits(found))
     for misfit in misfits:
         ledger.violation(f"{where}: {misfit}")
     if misfits:
-        raise Refused(400, misfits[0])
+        raise E2bRefusal(400, misfits[0])
     return found
 
 
@@ -97,4 +97,4 @@ def message(model: Any, data: bytes, ledger: Ledger, where: str) -> Any:
         return model.from_json(data)
     except Exception as error:
         ledger.violation(f"{where}: not a {model.__name__}: {error}")
-        raise Refused(400, f"not a {model.__name__}") from error
+        raise E2bRefusal(400, f"not a {model.__name__}") from error

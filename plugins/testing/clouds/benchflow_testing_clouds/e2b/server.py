@@ -11,11 +11,11 @@ from aiohttp import web
 
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import Backing
-from benchflow_testing_clouds.e2b.api import Api
-from benchflow_testing_clouds.e2b.files import Files
+from benchflow_testing_clouds.e2b.api import E2bApi
+from benchflow_testing_clouds.e2b.files import EnvdFiles
 from benchflow_testing_clouds.e2b.processes import Processes, user_of
 from benchflow_testing_clouds.e2b.sandboxes import Sandboxes
-from benchflow_testing_clouds.e2b.schema import Refused, known_route
+from benchflow_testing_clouds.e2b.schema import E2bRefusal, known_route
 from benchflow_testing_clouds.e2b.templates import Templates
 from benchflow_testing_clouds.ledger import Fault, Ledger
 from benchflow_testing_clouds.serving import listen
@@ -33,8 +33,8 @@ class E2BServer:
         self._backing, self._ledger, self._port = backing, ledger, port
         self.templates = Templates(backing)
         self.sandboxes = Sandboxes(backing, self.templates)
-        self._api = Api(self.sandboxes, self.templates, ledger)
-        self._inside: dict[str, tuple[Processes, Files]] = {}
+        self._api = E2bApi(self.sandboxes, self.templates, ledger)
+        self._inside: dict[str, tuple[Processes, EnvdFiles]] = {}
         self._runners: list[web.AppRunner] = []
 
     async def start(self) -> tuple[str, dict[str, str]]:
@@ -110,7 +110,7 @@ class E2BServer:
                     {"sandboxId": identity, "message": "The sandbox was not found", "code": 502}, status=502
                 )
             if request.headers.get("X-Access-Token") != sandbox.token:
-                raise Refused(401, "unauthorized")
+                raise E2bRefusal(401, "unauthorized")
             if request.path == "/health":
                 return web.Response(status=204)
             processes, files = self._of(identity)
@@ -123,7 +123,7 @@ class E2BServer:
 
         return await self._answer(request, route, identity, inside)
 
-    def _of(self, identity: str) -> tuple[Processes, Files]:
+    def _of(self, identity: str) -> tuple[Processes, EnvdFiles]:
         for gone in self._inside.keys() - self.sandboxes.known.keys():
             del self._inside[gone]
         if identity not in self._inside:
@@ -131,7 +131,7 @@ class E2BServer:
             box, user, workdir = sandbox.box, sandbox.template.user, sandbox.template.workdir
             self._inside[identity] = (
                 Processes(box, user, workdir, self._ledger),
-                Files(box, user, self._ledger),
+                EnvdFiles(box, user, self._ledger),
             )
         return self._inside[identity]
 
@@ -147,7 +147,7 @@ class E2BServer:
         try:
             answer: web.StreamResponse = await handle(fault)
             return answer
-        except Refused as error:
+        except E2bRefusal as error:
             return _refusal(error.status, error.text, rpc="." in request.path)
         except NotImplementedError:
             self._ledger.violation(f"{route}: the vendor has it, this server has not")

@@ -29,7 +29,7 @@ from e2b.api.client.types import UNSET
 
 from benchflow_core.contracts import ImageRef
 from benchflow_testing_clouds.backing import Backing, BuildFailed
-from benchflow_testing_clouds.e2b.schema import Refused
+from benchflow_testing_clouds.e2b.schema import E2bRefusal
 
 __all__ = ["ENVD", "KnownTemplate", "Templates"]
 
@@ -106,7 +106,7 @@ class Templates:
         for found in self.known.values():
             if name.partition(":")[0] in (found.id, found.name):
                 return found
-        raise Refused(404, f"template '{name}' not found")
+        raise E2bRefusal(404, f"template '{name}' not found")
 
     def request(self, name: str, cpu: int | None, memory: int | None) -> KnownTemplate:
         """A build of a template, new or known."""
@@ -114,9 +114,9 @@ class Templates:
         for word, value in (("cpu", cpu), ("memory", memory)):
             low, high = _LIMITS[word]
             if not low <= value <= high:
-                raise Refused(400, f"{word} must be from {low} to {high}, not {value}")
+                raise E2bRefusal(400, f"{word} must be from {low} to {high}, not {value}")
         if memory % 2:
-            raise Refused(400, "memory must be divisible by 2")
+            raise E2bRefusal(400, "memory must be divisible by 2")
         identity = next((found.id for found in self.known.values() if found.name == name), uuid.uuid4().hex[:20])
         template = KnownTemplate(identity, name, cpu, memory, str(uuid.uuid4()))
         self.known[identity] = template
@@ -139,9 +139,9 @@ class Templates:
 
     def build(self, template: KnownTemplate, asked: TemplateBuildStartV2) -> None:
         if bool(asked.from_image) == bool(asked.from_template):
-            raise Refused(400, "exactly one of fromImage and fromTemplate")
+            raise E2bRefusal(400, "exactly one of fromImage and fromTemplate")
         if template.status != "waiting":
-            raise Refused(400, "build is not in waiting state")
+            raise E2bRefusal(400, "build is not in waiting state")
         template.status = "building"
         task = asyncio.ensure_future(self._build(template, asked))
         self._tasks.add(task)

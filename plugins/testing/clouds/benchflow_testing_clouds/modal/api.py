@@ -14,11 +14,11 @@ from modal_proto import api_pb2
 from modal_proto.api_grpc import ModalClientBase
 
 from benchflow_testing_clouds.ledger import Ledger
-from benchflow_testing_clouds.modal.commands import Command
-from benchflow_testing_clouds.modal.service import Service
-from benchflow_testing_clouds.modal.state import Known, World, identity, refuse
+from benchflow_testing_clouds.modal.commands import ExecCommand
+from benchflow_testing_clouds.modal.service import GrpcService
+from benchflow_testing_clouds.modal.state import KnownModalSandbox, ModalWorld, identity, refuse
 
-__all__ = ["TOKEN", "Api"]
+__all__ = ["TOKEN", "ModalApi"]
 
 TOKEN = ("ak-local-test", "as-local-test-secret")
 BUILDER = "2026.10"
@@ -35,10 +35,10 @@ def jwt(subject: str) -> str:
     return f"{part({'alg': 'none'})}.{part({'sub': subject, 'exp': int(time.time()) + 3600})}.x"
 
 
-class Api(Service):
+class ModalApi(GrpcService):
     base = ModalClientBase
 
-    def __init__(self, world: World, ledger: Ledger) -> None:
+    def __init__(self, world: ModalWorld, ledger: Ledger) -> None:
         super().__init__(ledger)
         self.world = world
         self.url = ""
@@ -163,13 +163,13 @@ class Api(Service):
 
     # --- sandboxes --------------------------------------------------------------------------------------------------
 
-    async def _create(self, request: Any, v2: bool) -> Known:
+    async def _create(self, request: Any, v2: bool) -> KnownModalSandbox:
         if request.app_id not in self.world.apps.values():
             raise refuse(Status.NOT_FOUND, f"App {request.app_id} not found")
         if (not v2 and request.definition.secret_ids) or request.definition.volume_mounts:
             self.ledger.violation("SandboxCreate: this server has no secrets and no volumes")
         tags = {tag.tag_name: tag.tag_value for tag in request.tags}
-        return await self.world.create(request.app_id, request.definition, tags, jwt("task"), v2, Command)
+        return await self.world.create(request.app_id, request.definition, tags, jwt("task"), v2, ExecCommand)
 
     async def SandboxCreateV2(self, stream: Any, request: Any, __: Any) -> None:
         made = await self._create(request, True)
@@ -249,11 +249,11 @@ class Api(Service):
     SandboxListV2 = SandboxList
 
 
-def _tags(known: Known) -> list[api_pb2.SandboxTag]:
+def _tags(known: KnownModalSandbox) -> list[api_pb2.SandboxTag]:
     return [api_pb2.SandboxTag(tag_name=name, tag_value=value) for name, value in known.tags.items()]
 
 
-def _info(known: Known) -> api_pb2.SandboxInfo:
+def _info(known: KnownModalSandbox) -> api_pb2.SandboxInfo:
     return api_pb2.SandboxInfo(
         id=known.id,
         created_at=known.created,

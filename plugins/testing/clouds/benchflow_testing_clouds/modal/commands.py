@@ -12,7 +12,7 @@ from benchflow_core.contracts import Process
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.modal.state import refuse
 
-__all__ = ["Command"]
+__all__ = ["ExecCommand"]
 
 _AHEAD = 4 << 20
 _BEHIND = 4 << 20
@@ -58,7 +58,7 @@ class _Output:
                 self.changed.notify_all()
 
 
-class Command:
+class ExecCommand:
     def __init__(self, process: Process, out: bool, err: bool) -> None:
         self.process = process
         self.outputs = (_Output(out), _Output(err))

@@ -10,19 +10,19 @@ from modal_proto import task_command_router_pb2 as wire
 from modal_proto.task_command_router_grpc import TaskCommandRouterBase
 
 from benchflow_testing_clouds.ledger import Ledger
-from benchflow_testing_clouds.modal.commands import Command
-from benchflow_testing_clouds.modal.service import Service, abort
-from benchflow_testing_clouds.modal.state import Known, World, refuse
+from benchflow_testing_clouds.modal.commands import ExecCommand
+from benchflow_testing_clouds.modal.service import GrpcService, abort
+from benchflow_testing_clouds.modal.state import KnownModalSandbox, ModalWorld, refuse
 
 __all__ = ["Router"]
 
 _MESSAGE = 4 << 20
 
 
-class Router(Service):
+class Router(GrpcService):
     base = TaskCommandRouterBase
 
-    def __init__(self, world: World, ledger: Ledger) -> None:
+    def __init__(self, world: ModalWorld, ledger: Ledger) -> None:
         super().__init__(ledger)
         self.world = world
 
@@ -35,11 +35,11 @@ class Router(Service):
         failed = api_pb2.GenericResult(status=api_pb2.GenericResult.GENERIC_STATUS_FAILURE)
         await self.world.end(self.world.of_task(request.task_id), failed)
 
-    def _command(self, request: Any) -> Command:
+    def _command(self, request: Any) -> ExecCommand:
         found = self.world.of_task(request.task_id).execs.get(request.exec_id)
         if found is None:
             raise refuse(Status.NOT_FOUND, f"no command {request.exec_id}")
-        command: Command = found
+        command: ExecCommand = found
         return command
 
     async def TaskExecStart(self, stream: Any, request: Any, __: Any) -> None:
@@ -48,7 +48,7 @@ class Router(Service):
             known.execs[request.exec_id] = await self._start(known, request)
         await stream.send_message(wire.TaskExecStartResponse())
 
-    async def _start(self, known: Known, request: Any) -> Command:
+    async def _start(self, known: KnownModalSandbox, request: Any) -> ExecCommand:
         assert known.box is not None
         env: dict[str, str] = dict(request.env)
         for source in request.secret_sources:
@@ -62,7 +62,7 @@ class Router(Service):
         else:
             process = await known.box.spawn(argv, cwd=cwd, env=env, user="root")
         out = request.stdout_config == wire.TASK_EXEC_STDOUT_CONFIG_PIPE
-        return Command(process, out, request.stderr_config == wire.TASK_EXEC_STDERR_CONFIG_PIPE)
+        return ExecCommand(process, out, request.stderr_config == wire.TASK_EXEC_STDERR_CONFIG_PIPE)
 
     async def TaskExecStdioRead(self, stream: Any, request: Any, fault: Any) -> None:
         command = self._command(request)
@@ -130,7 +130,7 @@ class Router(Service):
         await stream.send_message(wire.TaskSetNetworkAccessResponse())
 
 
-def _status(command: Command, request: Any) -> dict[str, int]:
+def _status(command: ExecCommand, request: Any) -> dict[str, int]:
     if command.gone or command.code is None:
         raise refuse(Status.NOT_FOUND, f"Task {request.task_id} is not running")
     return {"code": command.code} if command.code >= 0 else {"signal": -command.code}

@@ -14,10 +14,10 @@ from modal._utils.grpc_utils import custom_detail_codec
 
 from benchflow_testing_clouds.backing import Backing
 from benchflow_testing_clouds.ledger import Ledger
-from benchflow_testing_clouds.modal.api import TOKEN, Api
+from benchflow_testing_clouds.modal.api import TOKEN, ModalApi
 from benchflow_testing_clouds.modal.router import Router
 from benchflow_testing_clouds.modal.service import Mapping
-from benchflow_testing_clouds.modal.state import World
+from benchflow_testing_clouds.modal.state import ModalWorld
 from benchflow_testing_clouds.serving import listen
 
 __all__ = ["ModalServer", "make"]
@@ -28,8 +28,8 @@ _WINDOW = 16 << 20
 class ModalServer:
     def __init__(self, backing: Backing, ledger: Ledger, port: int) -> None:
         self._ledger, self._port = ledger, port
-        self.world = World(backing)
-        self._api, self._router = Api(self.world, ledger), Router(self.world, ledger)
+        self.world = ModalWorld(backing)
+        self._api, self._router = ModalApi(self.world, ledger), Router(self.world, ledger)
         self._server: Server | None = None
         self._blobs: web.AppRunner | None = None
 

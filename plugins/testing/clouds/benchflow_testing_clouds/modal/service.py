@@ -15,7 +15,7 @@ from modal_proto import api_pb2
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.ledger import Fault, Ledger
 
-__all__ = ["Mapping", "Service", "abort"]
+__all__ = ["GrpcService", "Mapping", "abort"]
 
 _STATUS: Final = {
     400: Status.INVALID_ARGUMENT,
@@ -38,7 +38,7 @@ def abort(stream: Any) -> None:
     stream._stream._transport.abort()
 
 
-class Service:
+class GrpcService:
     """One of the vendor's services: a method here answers the call of its name; without one it is a violation."""
 
     base: type[Any]

@@ -21,7 +21,7 @@ from benchflow_core.contracts import ImageRef, Process, Resources
 from benchflow_core.errors import BenchflowError
 from benchflow_testing_clouds.backing import BackedBox, Backing, BuildFailed
 
-__all__ = ["Built", "Known", "World", "identity", "refuse"]
+__all__ = ["BuiltImage", "KnownModalSandbox", "ModalWorld", "identity", "refuse"]
 
 _ALPHABET = string.ascii_letters + string.digits
 _RESULT = api_pb2.GenericResult
@@ -36,7 +36,7 @@ def refuse(status: Status, message: str) -> GRPCError:
 
 
 @dataclass
-class Built:
+class BuiltImage:
     """An image. `text` and `files` are whole: what it was built upon is in them."""
 
     id: str
@@ -60,7 +60,7 @@ class Built:
 
 
 @dataclass
-class Known:
+class KnownModalSandbox:
     """A sandbox, running or not."""
 
     id: str
@@ -85,15 +85,15 @@ class Known:
         return api_pb2.SandboxHandleMetadata(app_id=self.app_id)
 
 
-class World:
+class ModalWorld:
     def __init__(self, backing: Backing) -> None:
         self.backing = backing
         self.folder = Path()
         self.apps: dict[str, str] = {}
         self.mounts: dict[str, dict[str, tuple[str, int]]] = {}
-        self.images: dict[str, Built] = {}
+        self.images: dict[str, BuiltImage] = {}
         self.names: dict[str, str] = {}
-        self.sandboxes: dict[str, Known] = {}
+        self.sandboxes: dict[str, KnownModalSandbox] = {}
 
     def open(self) -> None:
         self.folder = self.backing.folder("modal")
@@ -108,13 +108,13 @@ class World:
             raise refuse(Status.INVALID_ARGUMENT, "the content is not what its digest says")
         self.stored(digest).write_bytes(data)
 
-    def image(self, name: str) -> Built:
+    def image(self, name: str) -> BuiltImage:
         found = self.images.get(name)
         if found is None:
             raise refuse(Status.NOT_FOUND, f"Image {name} not found")
         return found
 
-    def make_image(self, asked: api_pb2.Image, again: bool) -> Built:
+    def make_image(self, asked: api_pb2.Image, again: bool) -> BuiltImage:
         """The one with this definition; built now if there is none."""
         key = hashlib.sha256(asked.SerializeToString(deterministic=True)).hexdigest()
         name = "im-" + key[:22]
@@ -124,7 +124,7 @@ class World:
         text, files = self._flat(asked)
         if asked.context_mount_id:
             files.update(self.mounts[asked.context_mount_id])
-        self.images[name] = found = Built(name, text, files)
+        self.images[name] = found = BuiltImage(name, text, files)
         found.task = asyncio.ensure_future(self._build(found, {f.filename: f.data for f in asked.context_files}))
         return found
 
@@ -143,7 +143,7 @@ class World:
         arguments = [f"ARG {name}={value}" for name, value in sorted(asked.build_args.items())]
         return "\n".join(arguments + lines) + "\n", files
 
-    async def _build(self, image: Built, more: Mapping[str, bytes]) -> None:
+    async def _build(self, image: BuiltImage, more: Mapping[str, bytes]) -> None:
         folder = self.backing.folder("build")
         try:
             await asyncio.to_thread(self._lay_out, folder / "context", image, more)
@@ -158,7 +158,7 @@ class World:
             image.ended = time.time()
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
-    def _lay_out(self, folder: Path, image: Built, more: Mapping[str, bytes]) -> None:
+    def _lay_out(self, folder: Path, image: BuiltImage, more: Mapping[str, bytes]) -> None:
         folder.mkdir()
         for name, (digest, mode) in image.files.items():
             path = folder / name.lstrip("/")
@@ -176,13 +176,13 @@ class World:
 
     # --- sandboxes ------------------------------------------------------------------------------------------------
 
-    def sandbox(self, name: str) -> Known:
+    def sandbox(self, name: str) -> KnownModalSandbox:
         found = self.sandboxes.get(name)
         if found is None:
             raise refuse(Status.NOT_FOUND, f"Sandbox {name} not found")
         return found
 
-    def of_task(self, task_id: str) -> Known:
+    def of_task(self, task_id: str) -> KnownModalSandbox:
         for found in self.sandboxes.values():
             if found.task_id == task_id:
                 if found.box is None:
@@ -198,13 +198,13 @@ class World:
         jwt: str,
         v2: bool,
         command: Callable[[Process, bool, bool], Any],
-    ) -> Known:
+    ) -> KnownModalSandbox:
         image = self.image(definition.image_id)
         if image.reference is None:
             raise refuse(Status.FAILED_PRECONDITION, f"Image {image.id} is not built")
         name = identity("sb") + ("V" if v2 else "")
         task = identity("ta") + ("V" if v2 else "")
-        known = Known(name, task, app_id, definition, dict(tags), jwt, v2)
+        known = KnownModalSandbox(name, task, app_id, definition, dict(tags), jwt, v2)
         try:
             known.box = await self.backing.start(
                 name, image.reference, public=_public(definition.network_access), resources=_resources(definition)
@@ -218,17 +218,17 @@ class World:
         known.tasks.append(asyncio.ensure_future(self._term(known)))
         return known
 
-    async def _entrypoint(self, known: Known) -> None:
+    async def _entrypoint(self, known: KnownModalSandbox) -> None:
         await known.main.exited.wait()
         if (code := known.main.code) is not None:
             status = _RESULT.GENERIC_STATUS_SUCCESS if code == 0 else _RESULT.GENERIC_STATUS_FAILURE
             await self.end(known, _RESULT(status=status, exitcode=code))
 
-    async def _term(self, known: Known) -> None:
+    async def _term(self, known: KnownModalSandbox) -> None:
         await asyncio.sleep(known.definition.timeout_secs or 300)
         await self.end(known, _RESULT(status=_RESULT.GENERIC_STATUS_TIMEOUT))
 
-    async def end(self, known: Known, result: api_pb2.GenericResult) -> None:
+    async def end(self, known: KnownModalSandbox, result: api_pb2.GenericResult) -> None:
         if known.box is None:
             return
         known.box, known.result = None, result
@@ -240,7 +240,7 @@ class World:
             command.lost()
         await self.backing.stop(known.id)
 
-    async def set_network(self, known: Known, access: api_pb2.NetworkAccess) -> None:
+    async def set_network(self, known: KnownModalSandbox, access: api_pb2.NetworkAccess) -> None:
         if known.box is not None:
             await known.box.set_public(_public(access))
             known.definition.network_access.CopyFrom(access)

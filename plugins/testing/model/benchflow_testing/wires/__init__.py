@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchflow_testing.neutral import Answer, Request
+from benchflow_testing.neutral import ModelAnswer, ModelRequest
 
-__all__ = ["Wire", "sse"]
+__all__ = ["ModelWire", "sse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class ModelWire:
     """How one API says things."""
 
     name: str
-    parse: Callable[[Mapping[str, Any]], Request]
-    whole: Callable[[Answer], dict[str, Any]]
+    parse: Callable[[Mapping[str, Any]], ModelRequest]
+    whole: Callable[[ModelAnswer], dict[str, Any]]
     """The answer in one piece."""
-    events: Callable[[Answer], Iterator[bytes]]
+    events: Callable[[ModelAnswer], Iterator[bytes]]
     """The answer as a stream of server-sent events."""
     error: Callable[[int, str, str | None], dict[str, Any]]
     """Status, message and code as the API's error body."""

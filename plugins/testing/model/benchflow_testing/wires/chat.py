@@ -7,38 +7,48 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchflow_testing.neutral import Answer, Call, Message, Request, Role, Tool, new_id, pieces, text_of
-from benchflow_testing.wires import Wire, sse
+from benchflow_testing.neutral import (
+    Message,
+    ModelAnswer,
+    ModelRequest,
+    ModelToolCall,
+    OfferedTool,
+    Role,
+    new_id,
+    pieces,
+    text_of,
+)
+from benchflow_testing.wires import ModelWire, sse
 
 __all__ = ["CHAT"]
 
 _ROLES: Mapping[str, Role] = {"assistant": "assistant", "tool": "tool", "function": "tool", "user": "user"}
 
 
-def _parse(body: Mapping[str, Any]) -> Request:
+def _parse(body: Mapping[str, Any]) -> ModelRequest:
     messages = tuple(
         Message(_ROLES.get(m.get("role", ""), "system"), text_of(m.get("content"))) for m in body.get("messages") or ()
     )
     tools = [_tool(t) for t in body.get("tools") or ()]
-    tools += [Tool(f["name"], f.get("parameters") or {}) for f in body.get("functions") or ()]
+    tools += [OfferedTool(f["name"], f.get("parameters") or {}) for f in body.get("functions") or ()]
     wanted = (body.get("response_format") or {}).get("json_schema") or {}
-    return Request(messages, {tool.name: tool for tool in tools}, wanted.get("schema"))
+    return ModelRequest(messages, {tool.name: tool for tool in tools}, wanted.get("schema"))
 
 
-def _tool(value: Mapping[str, Any]) -> Tool:
+def _tool(value: Mapping[str, Any]) -> OfferedTool:
     inner = value.get("function") or value.get("custom") or value
     name = inner.get("name") or value.get("type", "")
-    return Tool(name, inner.get("parameters") or {}, freeform=value.get("type") == "custom")
+    return OfferedTool(name, inner.get("parameters") or {}, freeform=value.get("type") == "custom")
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: ModelToolCall) -> dict[str, Any]:
     if isinstance(call.arguments, str):
         return {"id": new_id("call_"), "type": "custom", "custom": {"name": call.name, "input": call.arguments}}
     function = {"name": call.name, "arguments": json.dumps(call.arguments)}
     return {"id": new_id("call_"), "type": "function", "function": function}
 
 
-def _usage(answer: Answer) -> dict[str, Any] | None:
+def _usage(answer: ModelAnswer) -> dict[str, Any] | None:
     t = answer.tokens
     if t is None:
         return None
@@ -51,11 +61,11 @@ def _usage(answer: Answer) -> dict[str, Any] | None:
     }
 
 
-def _stop(answer: Answer) -> str:
+def _stop(answer: ModelAnswer) -> str:
     return answer.stop or ("tool_calls" if answer.calls else "stop")
 
 
-def _whole(answer: Answer) -> dict[str, Any]:
+def _whole(answer: ModelAnswer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.think:
         message["reasoning_content"] = answer.think
@@ -71,7 +81,7 @@ def _whole(answer: Answer) -> dict[str, Any]:
     return body if answer.tokens is None else {**body, "usage": _usage(answer)}
 
 
-def _events(answer: Answer) -> Iterator[bytes]:
+def _events(answer: ModelAnswer) -> Iterator[bytes]:
     base = {
         "id": new_id("chatcmpl-"),
         "object": "chat.completion.chunk",
@@ -108,4 +118,4 @@ def _error(status: int, message: str, code: str | None) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-CHAT = Wire("chat", _parse, _whole, _events, _error)
+CHAT = ModelWire("chat", _parse, _whole, _events, _error)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchflow_testing.neutral import Answer, Message, Request, Tool, new_id, pieces
-from benchflow_testing.wires import Wire, sse
+from benchflow_testing.neutral import Message, ModelAnswer, ModelRequest, OfferedTool, new_id, pieces
+from benchflow_testing.wires import ModelWire, sse
 
 __all__ = ["GEMINI", "chunks"]
 
@@ -18,7 +18,7 @@ def _get(value: Mapping[str, Any], *names: str) -> Any:
     return next((value[name] for name in names if value.get(name)), None)
 
 
-def _parse(body: Mapping[str, Any]) -> Request:
+def _parse(body: Mapping[str, Any]) -> ModelRequest:
     messages = []
     for content in body.get("contents") or ():
         text = "\n".join(p.get("text") or "" for p in content.get("parts") or () if not p.get("thought"))
@@ -27,13 +27,13 @@ def _parse(body: Mapping[str, Any]) -> Request:
     for group in body.get("tools") or ():
         for f in _get(group, "functionDeclarations", "function_declarations") or ():
             schema = _get(f, "parametersJsonSchema", "parameters_json_schema", "parameters") or {}
-            tools[f["name"]] = Tool(f["name"], schema)
+            tools[f["name"]] = OfferedTool(f["name"], schema)
     config = _get(body, "generationConfig", "generation_config") or {}
     schema = _get(config, "responseJsonSchema", "response_json_schema", "responseSchema", "response_schema")
-    return Request(tuple(messages), tools, schema)
+    return ModelRequest(tuple(messages), tools, schema)
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _calls(answer: ModelAnswer) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = [{"functionCall": {"name": c.name, "args": c.arguments}} for c in answer.calls]
     for call in calls[:1]:
         call["thoughtSignature"] = _SIGNATURE
@@ -41,7 +41,7 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _chunk(
-    answer: Answer, identity: str, parts: Sequence[Mapping[str, Any]], stop: str | None = None
+    answer: ModelAnswer, identity: str, parts: Sequence[Mapping[str, Any]], stop: str | None = None
 ) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
     body: dict[str, Any] = {"candidates": [candidate], "modelVersion": answer.model, "responseId": identity}
@@ -60,14 +60,14 @@ def _chunk(
     return body
 
 
-def _whole(answer: Answer) -> dict[str, Any]:
+def _whole(answer: ModelAnswer) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [{"text": answer.think, "thought": True}] if answer.think else []
     if answer.text:
         parts.append({"text": answer.text})
     return _chunk(answer, new_id(""), [*parts, *_calls(answer)], answer.stop or "STOP")
 
 
-def chunks(answer: Answer) -> list[dict[str, Any]]:
+def chunks(answer: ModelAnswer) -> list[dict[str, Any]]:
     """The parts of a streamed answer; the last one has the reason it stopped and the usage."""
     parts: list[dict[str, Any]] = [{"text": p, "thought": True} for p in pieces(answer.think)]
     parts += [{"text": p} for p in pieces(answer.text)]
@@ -79,7 +79,7 @@ def chunks(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def _events(answer: Answer) -> Iterator[bytes]:
+def _events(answer: ModelAnswer) -> Iterator[bytes]:
     for chunk in chunks(answer):
         yield sse(chunk, end="\r\n\r\n")
 
@@ -93,4 +93,4 @@ def _error(status: int, message: str, code: str | None) -> dict[str, Any]:
     return {"error": error}
 
 
-GEMINI = Wire("gemini", _parse, _whole, _events, _error)
+GEMINI = ModelWire("gemini", _parse, _whole, _events, _error)

@@ -6,25 +6,27 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchflow_testing.neutral import Answer, Message, Request, Tool, new_id, pieces, text_of
-from benchflow_testing.wires import Wire, sse
+from benchflow_testing.neutral import Message, ModelAnswer, ModelRequest, OfferedTool, new_id, pieces, text_of
+from benchflow_testing.wires import ModelWire, sse
 
 __all__ = ["MESSAGES"]
 
 _SIGNATURE = "c2NyaXB0ZWQ="
 
 
-def _parse(body: Mapping[str, Any]) -> Request:
+def _parse(body: Mapping[str, Any]) -> ModelRequest:
     messages = tuple(
         Message("assistant" if m.get("role") == "assistant" else "user", text_of(m.get("content")))
         for m in body.get("messages") or ()
     )
-    tools = {t["name"]: Tool(t["name"], t.get("input_schema") or {}) for t in body.get("tools") or () if "name" in t}
+    tools = {
+        t["name"]: OfferedTool(t["name"], t.get("input_schema") or {}) for t in body.get("tools") or () if "name" in t
+    }
     wanted = (body.get("output_config") or {}).get("format") or body.get("output_format") or {}
-    return Request(messages, tools, wanted.get("schema"))
+    return ModelRequest(messages, tools, wanted.get("schema"))
 
 
-def _message(answer: Answer) -> dict[str, Any]:
+def _message(answer: ModelAnswer) -> dict[str, Any]:
     blocks: list[dict[str, Any]] = []
     if answer.think:
         blocks.append({"type": "thinking", "thinking": answer.think, "signature": _SIGNATURE})
@@ -53,7 +55,7 @@ def _message(answer: Answer) -> dict[str, Any]:
     return {**body, "usage": usage}
 
 
-def _events(answer: Answer) -> Iterator[bytes]:
+def _events(answer: ModelAnswer) -> Iterator[bytes]:
     body = _message(answer)
     blocks, usage = body["content"], body.get("usage")
 
@@ -100,4 +102,4 @@ def _error(status: int, message: str, code: str | None) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-MESSAGES = Wire("messages", _parse, _message, _events, _error)
+MESSAGES = ModelWire("messages", _parse, _message, _events, _error)

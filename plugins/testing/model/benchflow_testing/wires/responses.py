@@ -7,8 +7,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchflow_testing.neutral import Answer, Call, Message, Request, Role, Tool, new_id, pieces, text_of
-from benchflow_testing.wires import Wire, sse
+from benchflow_testing.neutral import (
+    Message,
+    ModelAnswer,
+    ModelRequest,
+    ModelToolCall,
+    OfferedTool,
+    Role,
+    new_id,
+    pieces,
+    text_of,
+)
+from benchflow_testing.wires import ModelWire, sse
 from benchflow_testing.wires.chat import CHAT
 
 __all__ = ["RESPONSES"]
@@ -16,7 +26,7 @@ __all__ = ["RESPONSES"]
 _ROLES: Mapping[str, Role] = {"assistant": "assistant", "user": "user"}
 
 
-def _parse(body: Mapping[str, Any]) -> Request:
+def _parse(body: Mapping[str, Any]) -> ModelRequest:
     items = body.get("input") or []
     if isinstance(items, str):
         items = [{"type": "message", "role": "user", "content": items}]
@@ -33,7 +43,7 @@ def _parse(body: Mapping[str, Any]) -> Request:
             text = messages.pop().text + text  # reasoning, text and calls of one answer are several items
         messages.append(Message(role, text))
     wanted = (body.get("text") or {}).get("format") or {}
-    return Request(tuple(messages), {t.name: t for t in _tools(tools)}, wanted.get("schema"))
+    return ModelRequest(tuple(messages), {t.name: t for t in _tools(tools)}, wanted.get("schema"))
 
 
 def _role(kind: str, item: Mapping[str, Any]) -> Role:
@@ -42,13 +52,13 @@ def _role(kind: str, item: Mapping[str, Any]) -> Role:
     return "tool" if kind.endswith("_output") else "assistant"
 
 
-def _tools(values: Sequence[Mapping[str, Any]], namespace: str = "") -> Iterator[Tool]:
+def _tools(values: Sequence[Mapping[str, Any]], namespace: str = "") -> Iterator[OfferedTool]:
     for value in values:
         if value.get("type") == "namespace":
             yield from _tools(value.get("tools") or (), value.get("name", ""))
             continue
         freeform = value.get("type") == "custom"
-        yield Tool(
+        yield OfferedTool(
             value.get("name") or value.get("type", ""),
             value.get("parameters") or {},
             freeform=freeform,
@@ -57,7 +67,7 @@ def _tools(values: Sequence[Mapping[str, Any]], namespace: str = "") -> Iterator
         )
 
 
-def _items(answer: Answer) -> list[dict[str, Any]]:
+def _items(answer: ModelAnswer) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if answer.think:
         summary = [{"type": "summary_text", "text": answer.think}]
@@ -69,7 +79,7 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
     return items + [_call(call) for call in answer.calls]
 
 
-def _call(call: Call) -> dict[str, Any]:
+def _call(call: ModelToolCall) -> dict[str, Any]:
     item: dict[str, Any] = {"call_id": new_id("call_"), "name": call.name, "status": "completed"}
     if isinstance(call.arguments, str):
         item |= {"type": "custom_tool_call", "id": new_id("ctc_"), "input": call.arguments}
@@ -80,7 +90,7 @@ def _call(call: Call) -> dict[str, Any]:
     return {**item, "namespace": call.namespace} if in_namespace else item
 
 
-def _response(answer: Answer, identity: str, status: str, items: Sequence[Any]) -> dict[str, Any]:
+def _response(answer: ModelAnswer, identity: str, status: str, items: Sequence[Any]) -> dict[str, Any]:
     t = answer.tokens if status == "completed" else None
     usage = t and {
         "input_tokens": t.input,
@@ -109,11 +119,11 @@ def _response(answer: Answer, identity: str, status: str, items: Sequence[Any]) 
     }
 
 
-def _whole(answer: Answer) -> dict[str, Any]:
+def _whole(answer: ModelAnswer) -> dict[str, Any]:
     return _response(answer, new_id("resp_"), "completed", _items(answer))
 
 
-def _events(answer: Answer) -> Iterator[bytes]:
+def _events(answer: ModelAnswer) -> Iterator[bytes]:
     identity, items = new_id("resp_"), _items(answer)
     told = [
         ("response.created", {"response": _response(answer, identity, "in_progress", ())}),
@@ -170,4 +180,4 @@ def _arguments(item: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[tu
     yield "response.function_call_arguments.done", {**place, "name": item["name"], "arguments": item["arguments"]}
 
 
-RESPONSES = Wire("responses", _parse, _whole, _events, CHAT.error)
+RESPONSES = ModelWire("responses", _parse, _whole, _events, CHAT.error)
