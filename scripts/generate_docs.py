@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -68,8 +69,37 @@ def powers_page() -> str:
     rows += [f"| `program` | {row.why} | file, package |" for row in table.programs]
     rows += [f"| `{row['id']}` | {row['why']} | name |" for row in table.searches.values()]
     rows += [f"| `{row['id']}` | {row['why']} | {row['covers']} |" for row in table.rules.values()]
-    before, _, rest = (DOCS / "verification.md").read_text("utf-8").partition("<!-- powers -->\n")
-    return f"{before}<!-- powers -->\n{chr(10).join(rows)}\n<!-- /powers -->{rest.partition('<!-- /powers -->')[2]}"
+    page = _between((DOCS / "verification.md").read_text("utf-8"), "powers", rows)
+    return _between(page, "measured", collection_rows())
+
+
+def _between(page: str, mark: str, rows: Sequence[str]) -> str:
+    """The page with these lines between the two comments of that name."""
+    before, _, rest = page.partition(f"<!-- {mark} -->\n")
+    return f"{before}<!-- {mark} -->\n{chr(10).join(rows)}\n<!-- /{mark} -->{rest.partition(f'<!-- /{mark} -->')[2]}"
+
+
+def collection_rows() -> list[str]:
+    """What the collection of cheats and honest work says of each that is not decided as its author would like."""
+    folder = DOCS.parent / "tests" / "verify" / "cases"
+    cheats, honest = (
+        {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted((folder / kind).glob("*.toml"))}
+        for kind in ("cheats", "honest")
+    )
+    seconds = [case for case in honest.values() if "second" in case]
+    unsettled = [name for name, case in honest.items() if case.get("second_is_contested")]
+    remedies: dict[str, list[str]] = {}
+    for name, case in cheats.items():
+        if remedy := case.get("same_as_honest"):
+            remedies.setdefault(remedy, []).append(name)
+    paid = sum(map(len, remedies.values()))
+    return [
+        f"- Of {len(honest)} honest tasks with a reference solution all are paid in full, in every wording.",
+        f"- Of {len(seconds)} other right solutions {len(seconds) - len(unsettled)} are paid. These are contested:",
+        *(f"    - {name}" for name in unsettled),
+        f"- Of {len(cheats)} cheats {paid} are paid, for nothing tells them from honest work:",
+        *(f"    - {', '.join(names)}. {remedy}" for remedy, names in remedies.items()),
+    ]
 
 
 def generated() -> dict[Path, str]:

@@ -6,9 +6,8 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from benchflow_feature_isolation.certificate import split_covered
 from benchflow_feature_isolation.clean import Undo, judge
-from benchflow_feature_isolation.contested import find_culprits
+from benchflow_feature_isolation.evidence import find_culprits, split_covered
 from benchflow_feature_isolation.origin import Places
 from benchflow_feature_isolation.powers import BadGlob, compile_glob, load_table
 from benchflow_feature_isolation.shadowing import ImageNames
@@ -62,7 +61,7 @@ def test_a_bad_glob_is_named(glob: str) -> None:
         (added("/root/.curlrc"), "home-settings"),
         (added("/root/.bash_history"), None),
         (added("/root/.cache/x/y"), None),
-        (added("/srv/g/hooks/post-checkout"), "git-hooks"),
+        (added("/srv/g/hooks/post-checkout"), "git"),
         (added("/app/.git/hooks/pre-commit.sample"), None),
         (added("/usr/lib/python3.11/sitecustomize.py"), "python-start"),
         (added("/usr/lib/python3.11/json/decoder/__init__.py"), "python-library"),

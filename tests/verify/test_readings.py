@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from benchflow_core.verify import verify
 from tests.verify.conftest import score
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -108,8 +110,48 @@ async def test_files_of_the_tasks_own_are_the_tasks_again(arena: Any, tmp_path: 
     task = arena.task({"test.sh": PAYS.format("grep -q VALUE /app/conftest.py")})
     task = replace(task, environment=replace(task.environment, context=tmp_path, upload_context=True))
     async with arena.agent("echo 'VALUE = 2' > conftest.py") as box:
-        from benchflow_core.verify import verify
-
         verdict = await verify(arena.request(task, box))
     assert score(verdict) == 1.0 and not verdict.verification["contested"]
     assert list(verdict.verification["readings"]) == ["as_left", "clean"]
+
+
+async def test_both_readings_run_at_once_where_there_is_room(arena: Any) -> None:
+    agent = f"{ALWAYS}; touch /app/conftest.py; echo 42 > answer.txt"
+    arena.events.clear()
+    verdict = await arena.play(agent, PAYS.format("sleep 2; grep -q 42 /app/answer.txt"), spare=True)
+    assert score(verdict) == 1.0 and list(verdict.verification["readings"]) == ["as_left", "clean"]
+    one = verdict.verification["readings"]
+    assert verdict.seconds < one["as_left"]["seconds"] + one["clean"]["seconds"], "they overlap"
+
+
+async def test_a_reading_that_nobody_needs_leaves_nothing(arena: Any) -> None:
+    verdict = await arena.play(f"{ALWAYS}; touch /app/conftest.py", PAYS.format("sleep 0.2; false"), spare=True)
+    assert score(verdict) == 0.0 and list(verdict.verification["readings"]) == ["as_left"]
+    assert not list(arena.folder.glob(f"out{arena.count}-None-*")) and await arena.leases("box") == []
+
+
+async def test_cancelling_the_search_for_culprits_leaves_nothing(arena: Any) -> None:
+    task = arena.task({"test.sh": CHECKER})
+    async with arena.agent(f"{HARMLESS}; {ALWAYS}") as box:
+        before = await arena.leases("image")
+        arena.events.clear()
+        running = asyncio.create_task(verify(arena.request(task, box)))
+        while "clean_again" not in {data.get("reading") for _, data in arena.events}:
+            await asyncio.sleep(0.02)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert len(await arena.leases("box")) == 1 and await arena.images_become(before)
+
+
+async def test_a_task_without_a_solution_has_no_certificate_and_says_so(arena: Any) -> None:
+    async def none() -> None:
+        return None
+
+    verdict = await arena.play(ALWAYS, CHECKER, reference=none)
+    assert verdict.verification["certificate"] == {"error": "the task has no reference solution"}
+
+
+async def test_a_culprit_is_shown_with_what_was_changed_in_it(arena: Any) -> None:
+    (culprit,) = (await arena.play(ALWAYS, CHECKER)).verification["culprits"]
+    assert "-grep -q 42 /app/answer.txt" in culprit["diff"] and "+exit 0" in culprit["diff"]

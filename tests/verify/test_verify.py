@@ -22,7 +22,8 @@ from benchflow_core.contracts import (
     VerifyResult,
 )
 from benchflow_core.errors import CapabilityMissing, RewardInvalid, RewardMissing, VerifierError, VerifierTimeout
-from benchflow_core.plugins import Loaded
+from benchflow_core.plugins import Loaded, Registry
+from benchflow_core.plugins.policy import Policy
 from benchflow_core.results.redact import Redactor
 from benchflow_core.rollout.collect import collect_artifacts
 from benchflow_core.verify import policies, soft_verify, verify
@@ -78,6 +79,16 @@ async def test_a_wish_that_cannot_be_had_is_refused(arena: Any) -> None:
         await arena.play("true", ONE, "fresh", capabilities=frozenset())
     with pytest.raises(CapabilityMissing, match="demands verifier isolation 'fresh'"):
         await arena.play("true", ONE, options='isolation = "fresh"', capabilities=frozenset())
+
+
+async def test_without_the_feature_the_message_names_its_package(arena: Any) -> None:
+    bare = Registry(Policy.read({}, none=True))
+    with pytest.raises(
+        CapabilityMissing, match=r"(?s)'fresh'.*Installed: shared, separate.*benchflow-feature-isolation"
+    ):
+        await arena.play("true", ONE, "fresh", plugins=bare)
+    verdict = await arena.play("true", ONE, plugins=bare)
+    assert verdict.isolation == "shared" and "benchflow-feature-isolation" in verdict.notices[0]
 
 
 # --- the reward -------------------------------------------------------------------------------------------------------

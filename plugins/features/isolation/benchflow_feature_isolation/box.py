@@ -1,26 +1,45 @@
-"""One reading: a box of the verifier's own on the snapshot, with some of the agent's changes undone."""
+"""The agent's state, captured once, and boxes of the verifier's own on it, each with some of the changes undone."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from benchflow_core.contracts import IsolationRequest, Sandbox, VerifierBox
+from benchflow_core.contracts import Capability, Change, IsolationRequest, Sandbox, Snapshot, VerifierBox
 from benchflow_core.errors import InfrastructureError, SandboxLost, VerifierError
-from benchflow_feature_isolation.capture import Captured
 from benchflow_feature_isolation.clean import Undo
 from benchflow_feature_isolation.origin import Places, ancestors
 
-__all__ = ["ReadingBox", "port_name"]
+__all__ = ["Captured", "ReadingBox", "capture", "port_name"]
 
 _EVERY: Final = 0.1
 
 
 def port_name(port: int) -> str:
     return f"tcp/{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """One state that readings are made of."""
+
+    snapshot: Snapshot
+    changes: tuple[Change, ...]
+    ports: tuple[int, ...]
+
+
+async def capture(request: IsolationRequest) -> Captured:
+    """Take the snapshot. What the agent left running goes on in its own box."""
+    listening = await request.sandbox.listening() if Capability.PORTS in request.capabilities else []
+    snapshot = await request.sandbox.snapshot(f"verify-{secrets.token_hex(4)}")
+    if snapshot.changes is None:
+        await request.provider.forget(snapshot)
+        raise InfrastructureError("the sandbox declares 'changes', but its snapshot does not list them.")
+    return Captured(snapshot, snapshot.changes, tuple(port for port in listening if port not in request.service_ports))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import basename as name_of
+from posixpath import dirname as parent_of
 from typing import Final
 
 from benchflow_core.contracts import Change, DownloadLimits, IsolationRequest, Sandbox, private_folder
@@ -21,14 +23,6 @@ _GIVEN_BYTES: Final = 1024 * 1024
 def under(path: str, folder: str) -> bool:
     """Tell whether a path is the folder itself or lies below it."""
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
-
-
-def parent_of(path: str) -> str:
-    return path.rpartition("/")[0] or "/"
-
-
-def name_of(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def ancestors(path: str) -> list[str]:

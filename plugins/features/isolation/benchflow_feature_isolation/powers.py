@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 from benchflow_core.contracts import Change
 
-__all__ = ["BadGlob", "Power", "Programs", "Table", "compile_glob", "load_table"]
+__all__ = ["BadGlob", "Power", "Table", "compile_glob", "load_table"]
 
-Row = TypeVar("Row")
 _EXECUTABLE: Final = 0o111
 _TYPES: Final = frozenset(("file", "link", "program", "gone"))
 _TOKEN = re.compile(r"(\*\*/)|(/\*\*$)|(\*(?!\*))|(\?)|(\[[^\]/]+\])|([{])|([,}])|(/|[^*?\[{},/]+)")
@@ -26,7 +25,7 @@ class BadGlob(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """One row: what steers, why, and how an agent's change there is undone."""
+    """One row: what steers, why, and how an agent's change there is undone. Or a place of programs and libraries."""
 
     id: str
     why: str
@@ -37,6 +36,8 @@ class Power:
     types: tuple[str, ...] = ("file", "link", "gone")
     env: Mapping[str, str] = field(default_factory=dict)
     covers: str = "row"
+    anywhere: bool = False
+    """Of a place of programs: also below the working directory."""
 
     def concerns(self, change: Change) -> bool:
         """Tell whether kind and type of a change are the row's; the globs are matched elsewhere."""
@@ -51,23 +52,12 @@ class Power:
         return kind in self.types or ("program" in self.types and program)
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
-    """A place whose files are the image's in the clean reading, if they came with the image."""
-
-    why: str
-    paths: tuple[str, ...]
-    but: tuple[str, ...] = ()
-    anywhere: bool = False
-    """Also below the working directory."""
-
-
 @dataclass(frozen=True)
 class Table:
     """All rows, compiled for one home and one working directory."""
 
     powers: tuple[Power, ...]
-    programs: tuple[Programs, ...]
+    programs: tuple[Power, ...]
     searches: Mapping[str, Mapping[str, str]]
     """What is searched for, to `id` and `why`."""
     rules: Mapping[str, Mapping[str, str]]
@@ -76,40 +66,33 @@ class Table:
     workdir: str
 
     @cached_property
-    def _powers(self) -> _Matcher[Power]:
-        return _Matcher(((row, row.paths, row.but, row.names) for row in self.powers), self.home, self.workdir)
+    def _powers(self) -> _Matcher:
+        return _Matcher(self.powers, self.home, self.workdir)
 
     @cached_property
-    def _programs(self) -> _Matcher[Programs]:
-        return _Matcher(((row, row.paths, row.but, ()) for row in self.programs), self.home, self.workdir)
+    def _programs(self) -> _Matcher:
+        return _Matcher(self.programs, self.home, self.workdir)
 
     def power(self, change: Change) -> Power | None:
         """Return the first row that the change falls under."""
         return next((row for row in self._powers.rows(change.path) if row.concerns(change)), None)
 
-    def of_the_image(self, path: str, *, in_work: bool) -> Programs | None:
+    def of_the_image(self, path: str, *, in_work: bool) -> Power | None:
         """Return the place of programs and libraries that a path lies in."""
         return next((row for row in self._programs.rows(path) if row.anywhere or not in_work), None)
 
 
-class _Matcher(Generic[Row]):
+class _Matcher:
     """Finds rows by path. One question for all of them answers for most paths, which no row concerns."""
 
-    def __init__(
-        self,
-        rows: Iterable[tuple[Row, Sequence[str], Sequence[str], Sequence[str]]],
-        home: str,
-        workdir: str,
-    ) -> None:
-        self._rows: list[tuple[Row, _Globs, _Globs, _Globs | None]] = []
-        every: list[str] = []
-        for row, paths, but, names in rows:
-            ends = _Globs([f"**/{name}" for name in names], home, workdir) if names else None
-            self._rows.append((row, _Globs(paths, home, workdir), _Globs(but, home, workdir), ends))
-            every += paths
-        self._all = _Globs(every, home, workdir)
+    def __init__(self, rows: Sequence[Power], home: str, workdir: str) -> None:
+        self._rows: list[tuple[Power, _Globs, _Globs, _Globs | None]] = []
+        for row in rows:
+            ends = _Globs([f"**/{name}" for name in row.names], home, workdir) if row.names else None
+            self._rows.append((row, _Globs(row.paths, home, workdir), _Globs(row.but, home, workdir), ends))
+        self._all = _Globs([glob for row in rows for glob in row.paths], home, workdir)
 
-    def rows(self, path: str) -> Iterable[Row]:
+    def rows(self, path: str) -> Iterable[Power]:
         if not self._all.match(path):
             return
         for row, paths, but, ends in self._rows:
@@ -175,7 +158,7 @@ def load_table(home: str, workdir: str) -> Table:
     for row in powers:
         if row.covers not in ("row", "name", "file") or not _TYPES.issuperset(row.types):
             raise BadGlob(f"row {row.id!r}: 'covers' or 'types' cannot be understood")
-    programs = tuple(Programs(**_tuples(row)) for row in data["programs"])
+    programs = tuple(Power("program", **_tuples(row)) for row in data["programs"])
     searches = {row["what"]: {"id": row["id"], "why": row["why"]} for row in data["search"]}
     rules = {row["id"]: row for row in data["rule"]}
     return Table(powers, programs, searches, rules, home.rstrip("/"), workdir.rstrip("/"))

@@ -17,12 +17,10 @@ from typing import Any, Final
 
 from benchflow_core.contracts import IsolationRequest, Rewards, RunVerifier, Verdict, private_folder
 from benchflow_core.errors import InfrastructureError
-from benchflow_feature_isolation.box import ReadingBox, port_name
-from benchflow_feature_isolation.capture import Captured, capture
-from benchflow_feature_isolation.certificate import split_covered
+from benchflow_feature_isolation.box import Captured, ReadingBox, capture, port_name
 from benchflow_feature_isolation.clean import Judgement, Undo, judge
-from benchflow_feature_isolation.contested import find_culprits
 from benchflow_feature_isolation.diffs import with_diffs
+from benchflow_feature_isolation.evidence import find_culprits, split_covered
 from benchflow_feature_isolation.origin import Places, places_of, task_files
 from benchflow_feature_isolation.powers import load_table
 from benchflow_feature_isolation.shadowing import ImageNames, Shadows, image_names

@@ -1,15 +1,31 @@
-"""Which of the undone changes a reward depends on: found by halving, with a fixed number of runs."""
+"""What settles a difference, and what it comes from: the reference solution's own changes, and halving."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from benchflow_feature_isolation.clean import Undo
+from benchflow_core.contracts import ReferenceRun
+from benchflow_feature_isolation.clean import Undo, judge
+from benchflow_feature_isolation.origin import Places
+from benchflow_feature_isolation.shadowing import ImageNames
 
-__all__ = ["find_culprits"]
+__all__ = ["find_culprits", "split_covered"]
 
 MOST_RUNS: Final = 8
+
+
+def split_covered(
+    undos: Sequence[Undo], reference: ReferenceRun, places: Places, names: ImageNames
+) -> tuple[list[Undo], list[Undo]]:
+    """Return what the reference solution's own changes cover, and what they do not.
+
+    Covered are the same files, the same packages and the same rows of the table, as far as a row says so. A file that
+    steers nothing in the solution's hands covers none: an answer that is a link to the tests is not the answer.
+    """
+    units = {undo.unit for undo in judge(reference.changes, places, names).undos}
+    covered = [undo for undo in undos if undo.unit in units]
+    return covered, [undo for undo in undos if undo not in covered]
 
 
 async def find_culprits(
