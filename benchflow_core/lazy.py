@@ -29,7 +29,8 @@ def moved(package: str, name: str, home: str) -> Any:
     try:
         return getattr(import_module(home), name)
     except ModuleNotFoundError as error:
-        if error.name != home:
+        missing = home.partition(".")[0]
+        if error.name != missing:
             raise
-        distribution = home.replace("_", "-")
+        distribution = missing.replace("_", "-")
         raise ImportError(f"{package}.{name} is now in {distribution}: pip install {distribution}") from None

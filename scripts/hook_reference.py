@@ -41,7 +41,7 @@ SHARED = {
     "scenes": "Scenes, and the steps they become",
     "results": "Results to read",
     "panels": "Panels",
-    "workers": "Workers",
+    "users": "Simulated users",
     "common": "Shared types",
 }
 """Modules of the contracts that belong to no kind, and their headings."""

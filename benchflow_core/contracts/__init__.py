@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.tasks import *
     from benchflow_core.contracts.users import *
     from benchflow_core.contracts.verifiers import *
-    from benchflow_core.contracts.workers import *
 
 _HOME = {
     "adapters": "AdapterSpec Finding JobFile Migration Scaffold ScaffoldRequest",
@@ -42,7 +41,7 @@ _HOME = {
     "drivers": "DriverSpec Episode SoftVerdict TurnRecord",
     "environments": "EnvironmentSpec HostServiceContext ServiceContext ServiceSpec StateBackend",
     "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",
-    "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult PlanItem",
+    "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult JobGateways JobWorker OpenWorker PlanItem",
     "exporters": "ExporterSpec JobResults RolloutRecord",
     "features": "FeatureBox FeatureJob FeaturePlan FeatureRun FeatureSpec FinishedRollout PlanView RunView",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
@@ -57,7 +56,6 @@ _HOME = {
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
     "users": "BaseUser RoundResult",
     "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
-    "workers": "WORKER WorkerProcess",
 }
 
 __all__ = sorted(" ".join(_HOME.values()).split())  # pyright: ignore
@@ -65,7 +63,7 @@ __all__ = sorted(" ".join(_HOME.values()).split())  # pyright: ignore
 _MOVED = dict.fromkeys(
     ["NODE", "NODE_LAYER", "NODE_VERSION", "npm_layers", "PYTHON", "PYTHON_LAYER", "PYTHON_VERSION", "pip_layers"],
     "benchflow_layers",
-)
+) | dict.fromkeys(["WORKER", "WorkerProcess"], "benchflow_executor_processes.worker_process")
 """Names that have left, and their package. They are found here until the next minor release."""
 
 _look_up = names_of(__name__, _HOME)

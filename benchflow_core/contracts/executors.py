@@ -1,21 +1,35 @@
 """Executors: where the rollouts of a job run. An item is JSON, never a pickle of live objects.
 
 The job decides what starts when, tries again, counts budgets and writes the summary. An executor takes one item, has a
-worker (`WorkerProcess`, or whatever reaches one) run it, and tells how it ended.
+worker run it (`benchflow_executor_processes.worker_process` starts one), and tells how it ended.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from benchflow_core.contracts.common import Availability, CheckFn, no_checks
 from benchflow_core.quick import dataclass
 
-__all__ = ["Capacity", "Executor", "ExecutorContext", "ExecutorSpec", "Hear", "ItemResult", "PlanItem"]
+if TYPE_CHECKING:
+    from benchflow_core.contracts.gateways import Gateway
+
+__all__ = [
+    "Capacity",
+    "Executor",
+    "ExecutorContext",
+    "ExecutorSpec",
+    "Hear",
+    "ItemResult",
+    "JobGateways",
+    "JobWorker",
+    "OpenWorker",
+    "PlanItem",
+]
 
 Hear = Callable[[Mapping[str, Any]], None]
 """Takes what a worker says about an item while it runs, as it came."""
@@ -91,6 +105,37 @@ class ExecutorContext:
     options: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The user's variables, with their keys. Workers need them; never write them down."""
+    gateway: Callable[[str, Mapping[str, str]], Awaitable[Gateway]] | None = None
+    """The job's running gateway of a name and options, for workers on its host: they share it (`JobGateways`)."""
+
+
+class JobGateways(Protocol):
+    """The gateways of a job as its workers see them."""
+
+    def gateway(self, name: str, options: Mapping[str, str]) -> Gateway: ...
+
+    async def close(self) -> None:
+        """Safe to call again."""
+
+
+class JobWorker(Protocol):
+    """The core in a worker process: it runs items of one job there, several at a time."""
+
+    async def run(self, item: PlanItem) -> ItemResult:
+        """Run one. Whatever goes wrong is in the rollout's own result, or in this one."""
+
+    def cancel(self, item: str, reason: str) -> None:
+        """Have an item torn down; its result says why."""
+
+    def abandon(self) -> None:
+        """Write no result any more: the job's process is gone."""
+
+    async def close(self) -> None: ...
+
+
+OpenWorker = Callable[[Hear, Callable[[], "JobGateways | None"]], JobWorker]
+"""Makes the worker of this process, from what takes its messages, and from what gives the job's gateways when the first
+item comes; without any the worker opens its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +153,8 @@ class ExecutorSpec:
     open: Callable[[ExecutorContext], Executor]
     """Called off the event loop. The place to import an SDK and to connect."""
     on_host: bool = True
-    """Workers run on the host of the job: they share its gateway, and images are prepared for them. False: on hosts of
-    their own, where each worker opens a gateway and prepares its images."""
+    """Workers run on the host of the job: they may share its gateway, and images are prepared for them. False: on hosts
+    of their own, where each worker opens a gateway and prepares its images."""
     options: Mapping[str, str] = field(default_factory=dict)
     """What `--executor-option` knows: name to one line of help. Others are refused."""
     available: Callable[[], Availability] = lambda: Availability(True)

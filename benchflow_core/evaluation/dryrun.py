@@ -13,7 +13,7 @@ from typing import Any
 
 from benchflow_core.errors import BenchflowError, CapabilityMissing
 from benchflow_core.evaluation.config import EvaluationConfig
-from benchflow_core.evaluation.elsewhere import find_executor
+from benchflow_core.evaluation.executor import find_executor
 from benchflow_core.evaluation.items import Item, plan_cells
 from benchflow_core.evaluation.tasks import ChosenTasks
 from benchflow_core.evaluation.yaml import JobSpec

@@ -16,7 +16,7 @@ from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Budget, Spent
 from benchflow_core.evaluation.config import EvaluationConfig
-from benchflow_core.evaluation.elsewhere import Elsewhere, Place, open_place
+from benchflow_core.evaluation.executor import OpenExecutor, RemoteAttempts, open_executor
 from benchflow_core.evaluation.export import automatic_exports
 from benchflow_core.evaluation.folders import read_result, row_of
 from benchflow_core.evaluation.items import Item, plan_items, select_tasks
@@ -82,7 +82,7 @@ class Evaluation:
         self._reopened = False
         self._names: list[str] = []
         self._learning: Learning | None = None
-        self._place: Place | None = None
+        self._executor: OpenExecutor | None = None
 
     @classmethod
     def from_yaml(cls, path: str | Path, **more: Any) -> Evaluation:
@@ -157,8 +157,8 @@ class Evaluation:
             raise ConfigurationError("concurrency and trials must be at least 1.")
         async with Host(env=self._env, build_concurrency=self.config.build_concurrency) as host:
             items = plan_items(self.tasks(), self.config, host)
-            async with open_place(self.config, items, host, self.job_dir) as self._place:
-                room = make_room(self._scheduling(), items, host, self._place.capacity if self._place else None)
+            async with open_executor(self.config, items, host, self.job_dir) as self._executor:
+                room = make_room(self._scheduling(), items, host, self._executor.capacity if self._executor else None)
                 await self._check_models(items, host)
                 lock = self._claim()
                 try:
@@ -193,7 +193,7 @@ class Evaluation:
             except FileExistsError:
                 if not self.job_dir.exists() or not self.job_dir.is_dir():
                     raise cannot_write(self.job_dir, NotADirectoryError()) from None
-                if not self._named and self._place is None:  # another job took the name of this second meanwhile
+                if not self._named and self._executor is None:  # another job took the name of this second meanwhile
                     self.job_name = _fresh_job_name(self.jobs_dir)
                     return self._claim()
                 raise ConfigurationError(
@@ -243,7 +243,7 @@ class Evaluation:
         bus = ObserverBus(watching, self._warn)
         learned = self._learning.now if self._learning else None
         given = (self.config, self.job_dir, host, bus, self._tell, self._warn, learned)
-        attempts = Elsewhere(self._place, *given) if self._place else Attempts(*given)
+        attempts = RemoteAttempts(self._executor, *given) if self._executor else Attempts(*given)
         self._runner = runner = self._make_runner(attempts, host, room, resumed=len(self._names) > len(todo))
         report = LiveReport(self.job_dir, runner, attempts, self._tell)
         try:
@@ -341,7 +341,7 @@ class Evaluation:
             "sandbox": sandbox,
             "plugins": list({str(p): p for plan in plans for p in plan.plugins()}.values()),
             "core_version": __version__,
-            "executor": self._place.loaded.stamp() if self._place else None,
+            "executor": self._executor.loaded.stamp() if self._executor else None,
             "finished_at": now(),
             "stopped": runner.stopping,
             "not_run": runner.left,

@@ -9,16 +9,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from benchflow_core.contracts.common import Usage
 from benchflow_core.errors import BenchflowError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Spent
-from benchflow_core.evaluation.elsewhere import RemoteRollout
-from benchflow_core.evaluation.look import look_at
+from benchflow_core.evaluation.executor import RemoteRollout
 from benchflow_core.evaluation.runner import Runner, Tell
 from benchflow_core.results.files import write_json
 from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["LIVE", "LiveReport"]
+__all__ = ["LIVE", "LiveReport", "status_of"]
 
 LIVE = "live.json"
 _EVERY = 1.0
@@ -85,9 +85,32 @@ class LiveReport:
         if isinstance(rollout, RemoteRollout):
             who, row = {"task": rollout.task, "arm": rollout.arm}, {**_UNHEARD, **rollout.row}
         else:
-            who, row = {"task": rollout.result.task_name, "arm": rollout.config.arm}, await look_at(rollout)
+            who, row = {"task": rollout.result.task_name, "arm": rollout.config.arm}, await status_of(rollout)
         count = row.pop("events")
         before = self._seen.get(name)
         if before is None or before[0] != count:
             self._seen[name] = before = (count, clock)
         return {"rollout": name, **who, **row, "quiet_sec": round(clock - before[1], 1)}
+
+
+async def status_of(rollout: Rollout) -> dict[str, Any]:
+    """Return how far a rollout is, as plain JSON, for displays and budgets. Workers send it to their job."""
+    rollout.flush_events()
+    usage = await _usage(rollout)
+    return {
+        "phase": rollout.phase,
+        "turn": rollout.turn,
+        "tool_calls": rollout.tool_calls,
+        "seconds": round(rollout.seconds, 1),
+        "events": rollout.event_count,
+        "tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0) or None,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+async def _usage(rollout: Rollout) -> Usage:
+    """A gateway that is going away has nothing to tell; a display must not disturb a rollout."""
+    try:
+        return await rollout.models.so_far()
+    except Exception:
+        return Usage()

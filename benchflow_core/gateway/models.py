@@ -30,7 +30,7 @@ from benchflow_core.plugins.guard import Guarded
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
-    from benchflow_core.gateway.shared import RemoteGateways
+    from benchflow_core.contracts.executors import JobGateways
 
 __all__ = ["PLAIN", "GatewayUse", "IssuedModel", "Models", "Purpose"]
 
@@ -100,15 +100,15 @@ class Models:
         work_dir: Callable[[], Path],
         *,
         concurrency: int = 1,
-        shared: RemoteGateways | None = None,
+        job: JobGateways | None = None,
     ) -> None:
-        """`work_dir` is asked for on first use: a job without models leaves no trace. `shared`: the gateways of the job
+        """`work_dir` is asked for on first use: a job without models leaves no trace. `job`: the gateways of the job
         whose worker this is, instead of own ones."""
         self._plugins = plugins
         self._env = env
         self._work_dir = work_dir
         self._concurrency = concurrency
-        self._remote = shared
+        self._of_job = job
         self._gateways: dict[tuple[str, tuple[tuple[str, str], ...]], Gateway] = {}
         self._shown: dict[tuple[int, HostEndpoint], _Shown] = {}
         self._opening = asyncio.Lock()
@@ -221,7 +221,7 @@ class Models:
         shown, self._shown = list(self._shown.values()), {}
         gateways, self._gateways = list(self._gateways.values()), {}
         ends = [s.tunnel.close() for s in shown if s.tunnel is not None]
-        ends += [gateway.close() for gateway in gateways] + ([self._remote.close()] if self._remote else [])
+        ends += [gateway.close() for gateway in gateways] + ([self._of_job.close()] if self._of_job else [])
         results = await asyncio.gather(*ends, return_exceptions=True)
         for problem in results:
             if isinstance(problem, BaseException):
@@ -230,8 +230,8 @@ class Models:
     async def _open(self, gateway: Loaded, options: Mapping[str, str]) -> Gateway:
         key = (gateway.name, tuple(sorted(options.items())))
         async with self._opening:
-            if key not in self._gateways and self._remote is not None:
-                self._gateways[key] = self._remote.gateway(gateway.name, options)
+            if key not in self._gateways and self._of_job is not None:
+                self._gateways[key] = self._of_job.gateway(gateway.name, options)
             if key not in self._gateways:
                 folder = self._work_dir() / f"gateway-{gateway.name}-{len(self._gateways)}"
                 await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)

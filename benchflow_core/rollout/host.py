@@ -26,8 +26,8 @@ from benchflow_core.rollout.guarded import GuardedProvider
 from benchflow_core.rollout.hostwatch import HostWatch
 
 if TYPE_CHECKING:
+    from benchflow_core.contracts.executors import JobGateways
     from benchflow_core.gateway import Models
-    from benchflow_core.gateway.shared import RemoteGateways
 
 __all__ = ["Host", "cache_dir", "private_leftovers"]
 
@@ -44,7 +44,7 @@ class Host:
         concurrency: int = 1,
         build_concurrency: int | None = None,
         plugins: Registry | None = None,
-        shared: RemoteGateways | None = None,
+        gateways: JobGateways | None = None,
     ) -> None:
         self.env: dict[str, str] = user_env() if env is None else dict(env)
         self.plugins = plugins or registry()
@@ -54,7 +54,7 @@ class Host:
         self.build_concurrency = build_concurrency or min(concurrency, 4)
         self.cache = cache_dir(self.env)
         self._work: Path | None = None
-        self._shared_gateways = shared
+        self._job_gateways = gateways
         self.worker: dict[str, Any] | None = None
         """As `lock.json` names who ran it, where that is not the job's own process."""
         self.orphaned = False
@@ -83,7 +83,7 @@ class Host:
         from benchflow_core.gateway import Models
 
         return Models(
-            self.plugins, self.env, lambda: self.work_dir, concurrency=self.concurrency, shared=self._shared_gateways
+            self.plugins, self.env, lambda: self.work_dir, concurrency=self.concurrency, job=self._job_gateways
         )
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
+from benchflow_executor_processes.gateways import GatewayServer, RemoteGateways
 
 from benchflow_core.errors import ConfigurationError, TransportError
 from benchflow_core.gateway import Models
-from benchflow_core.gateway.shared import GatewayServer, RemoteGateways
 from benchflow_core.plugins import registry
 
 from .test_models import ask
@@ -21,14 +22,21 @@ def owners(open_models, model_env):
 
 @pytest.fixture
 def worker(model_env, tmp_path):
-    return lambda server: Models(
-        registry(), model_env, lambda: tmp_path / "worker", shared=RemoteGateways(server.address)
-    )
+    return lambda address: Models(registry(), model_env, lambda: tmp_path / "worker", job=RemoteGateways(address))
+
+
+@asynccontextmanager
+async def served(models):
+    server = GatewayServer(models.running)
+    try:
+        yield await server.address()
+    finally:
+        await server.close()
 
 
 async def test_a_worker_uses_the_gateway_of_its_job(owners, worker, tmp_path):
-    async with GatewayServer(owners.running) as server:
-        there = worker(server)
+    async with served(owners) as address:
+        there = worker(address)
         first, second = [await there.issue("vllm/local-model", rollout=f"r{n}") for n in (1, 2)]
         here = await owners.issue("vllm/local-model", rollout="own")
         assert {i.key.endpoint.port for i in (first, second)} == {here.key.endpoint.port}, "one gateway for all"
@@ -52,18 +60,17 @@ async def test_a_worker_uses_the_gateway_of_its_job(owners, worker, tmp_path):
 
 
 async def test_errors_and_strangers(owners, worker, model_env):
-    async with GatewayServer(owners.running) as server:
-        there = worker(server)
+    async with served(owners) as address:
+        there = worker(address)
         with pytest.raises(ConfigurationError):
-            await RemoteGateways(server.address).gateway("no-such-gateway", {}).usage("k")
+            await RemoteGateways(address).gateway("no-such-gateway", {}).usage("k")
         mine = await there.issue("vllm/local-model", rollout="r1")
-        other = RemoteGateways(server.address).gateway(mine.gateway.name, {})
+        other = RemoteGateways(address).gateway(mine.gateway.name, {})
         with pytest.raises(TransportError, match="another worker"):
             await other.usage(mine.key.id)
-        stranger = RemoteGateways({**server.address, "token": "guess"}).gateway(mine.gateway.name, {})
+        stranger = RemoteGateways({**address, "token": "guess"}).gateway(mine.gateway.name, {})
         with pytest.raises(TransportError, match="out of reach"):
             await stranger.usage(mine.key.id)
         await there.close()
-        address = server.address
     with pytest.raises(TransportError, match="out of reach"):
         await RemoteGateways(address).gateway("x", {}).usage("k")

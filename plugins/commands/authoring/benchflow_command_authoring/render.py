@@ -15,7 +15,11 @@ __all__ = ["TEMPLATES", "render", "variables"]
 TEMPLATES: Final = Path(__file__).parent / "templates"
 _HOLE: Final = re.compile(r"\{\{(\w+)\}\}")
 
-NEEDED: Final = {"agent": ("benchflow-acp",), "sandbox": ("benchflow-wires",)}
+NEEDED: Final = {
+    "agent": ("benchflow-acp",),
+    "executor": ("benchflow-executor-processes",),
+    "sandbox": ("benchflow-wires",),
+}
 """What a plugin of a kind stands on besides the core."""
 
 NEEDED_BY_TESTS: Final = {

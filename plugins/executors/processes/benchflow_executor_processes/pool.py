@@ -1,22 +1,25 @@
-"""Workers are started when there is something to do and reused until the job ends. One that dies is replaced."""
+"""The pool: workers are started when there is something to do and reused until the job ends; a dead one is replaced."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-from benchflow_core.contracts import Capacity, ExecutorContext, Hear, ItemResult, PlanItem, WorkerProcess
+from benchflow_core.contracts import Capacity, ExecutorContext, Hear, ItemResult, PlanItem
 from benchflow_core.errors import ConfigurationError
+from benchflow_executor_processes.gateways import GatewayServer
+from benchflow_executor_processes.worker_process import WorkerProcess
 
 __all__ = ["ProcessPool"]
 
 
 class ProcessPool:
-    """An item goes to the worker that has the fewest."""
+    """Gives each item to the worker that has the fewest."""
 
     def __init__(self, context: ExecutorContext) -> None:
         self._env = dict(context.env)
         self._size = _size(context)
+        self._gateways = GatewayServer(context.gateway) if context.gateway is not None else None
         self._workers: list[WorkerProcess] = []
         self._starting = asyncio.Lock()
 
@@ -31,6 +34,8 @@ class ProcessPool:
     async def close(self) -> None:
         workers, self._workers = self._workers, []
         await asyncio.gather(*(worker.close() for worker in workers))
+        if self._gateways is not None:
+            await self._gateways.close()
 
     async def _choose(self) -> WorkerProcess:
         for dead in [worker for worker in self._workers if not worker.alive]:
@@ -40,7 +45,8 @@ class ProcessPool:
         if idle is not None:
             return idle
         if len(self._workers) < self._size:
-            self._workers.append(await WorkerProcess.start(self._env))
+            address = await self._gateways.address() if self._gateways is not None else None
+            self._workers.append(await WorkerProcess.start(self._env, gateways=address))
             return self._workers[-1]
         return min(self._workers, key=lambda worker: worker.running)
 

@@ -26,7 +26,7 @@ class TestProcesses(ExecutorConformance):
 @pytest.mark.timeout(120)
 async def test_a_worker_that_answers_nothing_is_lost_and_replaced(tmp_path, monkeypatch):
     """As where its host is frozen: it lives, and no line comes. One that works for long without news is left alone."""
-    monkeypatch.setattr("benchflow_core.contracts.workers.SILENCE", 8.0)
+    monkeypatch.setattr("benchflow_executor_processes.worker_process.SILENCE", 8.0)
     sleep = f"12.{os.getpid():07d}"
     given = {"agent": "scripted", "agent_options": {"script": f"- run: sleep {sleep}"}, "sandbox": "local"}
     config = EvaluationConfig(**given, executor="processes", concurrency=1)

@@ -8,7 +8,9 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
-from benchflow_core.contracts import PlanItem, WorkerProcess
+from benchflow_executor_processes.worker_process import WorkerProcess
+
+from benchflow_core.contracts import PlanItem
 from benchflow_core.errors import BenchflowError
 
 __all__ = ["NodeWorker"]

@@ -66,13 +66,13 @@ class Items:
 
     def items(self, count: int, task: Path, **settings: Any) -> list[PlanItem]:
         """Planned here, as a job plans them."""
-        from benchflow_core.evaluation.elsewhere import job_of, make_item
+        from benchflow_core.evaluation.executor import job_of, make_item
         from benchflow_core.rollout.config import RolloutConfig
         from benchflow_core.rollout.host import Host
         from benchflow_core.rollout.plan import make_plan
 
         host = Host()
-        job = job_of(host, self.stamp, gateways=None, observed=True)
+        job = job_of(host, self.stamp, observed=True)
         (self.folder / "jobs" / "kit").mkdir(parents=True, exist_ok=True)
         made = []
         for number in range(count):

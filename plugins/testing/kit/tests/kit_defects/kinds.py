@@ -370,7 +370,7 @@ def shields_its_items(spec):
 
 @broken("executor", "test_closing_leaves_no_worker")
 def keeps_its_workers(spec):
-    from benchflow_core.contracts import WorkerProcess
+    from benchflow_executor_processes.worker_process import WorkerProcess
 
     kept = []
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from benchflow_core.contracts import WORKER, Capacity, ExecutorContext, Hear, ItemResult, PlanItem, WorkerProcess
+from benchflow_core.contracts import Capacity, ExecutorContext, Hear, ItemResult, PlanItem
+from benchflow_executor_processes.worker_process import WORKER, WorkerProcess
 
 
 class Workers:

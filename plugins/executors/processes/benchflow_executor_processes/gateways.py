@@ -1,4 +1,4 @@
-"""One gateway for several processes of a host: its job opens it, workers ask for keys over a loopback connection.
+"""The gateways of a job for several processes of its host: workers ask for keys over a loopback connection.
 
 Whoever connects has to know the token. When a connection ends, however it ends, the keys that were issued over it are
 void.
@@ -14,12 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from benchflow_core.contracts.common import Usage
-from benchflow_core.contracts.gateways import Exchange, Gateway, KeyRequest, ModelTarget, RolloutKey
-from benchflow_core.contracts.sandboxes import HostEndpoint
+from benchflow_core.contracts import Exchange, Gateway, HostEndpoint, KeyRequest, ModelTarget, RolloutKey, Usage
 from benchflow_core.errors import BenchflowError, TransportError, error_from_json
 
 __all__ = ["GatewayServer", "RemoteGateways"]
@@ -31,7 +28,7 @@ Open = Callable[[str, Mapping[str, str]], Awaitable[Gateway]]
 
 
 class GatewayServer:
-    """The job's side. `open(name, options)` gives the running gateway."""
+    """Serves the job's gateways to its workers. `open(name, options)` gives the running gateway."""
 
     def __init__(self, open: Open) -> None:
         self._open = open
@@ -39,26 +36,22 @@ class GatewayServer:
         self._token = secrets.token_hex(32)
         self._clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LIMIT)
-        return self
+    async def address(self) -> dict[str, Any]:
+        """Listen, and return what a worker connects to. It is a secret: the token opens the job's models."""
+        if self._server is None:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LIMIT)
+        return {"port": self._server.sockets[0].getsockname()[1], "token": self._token}
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
+    async def close(self) -> None:
+        """End every connection. Safe to call again."""
+        if self._server is None:
+            return
         self._server.close()
         clients = dict(self._clients)
         for writer in clients.values():
             writer.close()
         if clients:
             await asyncio.wait(clients, timeout=_REVOKE)
-
-    @property
-    def address(self) -> dict[str, Any]:
-        """For workers, over a private channel: the token opens the job's models."""
-        assert self._server is not None
-        return {"port": self._server.sockets[0].getsockname()[1], "token": self._token}
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -116,7 +109,7 @@ def _target(value: Mapping[str, Any]) -> ModelTarget:
 
 
 class RemoteGateways:
-    """A worker's side: one connection, opened on first use."""
+    """The job's gateways as a worker sees them: one connection, opened on first use."""
 
     def __init__(self, address: Mapping[str, Any]) -> None:
         self._address = address

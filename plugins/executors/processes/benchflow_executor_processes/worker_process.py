@@ -1,4 +1,4 @@
-"""A worker process, from its owner's side: items in, results out, as lines of JSON over its standard streams.
+"""A worker process as its executor sees it: items in, results out, as lines of JSON over its standard streams.
 
 `python -m benchflow_core.worker` runs items in an environment that has the core and the plugins of a job. Whatever can
 start a program on a host can be an executor.
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Self
 
-from benchflow_core.contracts.executors import Hear, ItemResult, PlanItem
+from benchflow_core.contracts import Hear, ItemResult, PlanItem
 from benchflow_core.errors import WorkerLost
 
 __all__ = ["WORKER", "WorkerProcess"]
@@ -41,13 +41,24 @@ class WorkerProcess:
         self._watcher = asyncio.create_task(self._watch())
 
     @classmethod
-    async def start(cls, env: Mapping[str, str] | None = None, argv: Sequence[str] = WORKER) -> Self:
-        """`env`: all of its variables; none: those of this process."""
+    async def start(
+        cls,
+        env: Mapping[str, str] | None = None,
+        argv: Sequence[str] = WORKER,
+        gateways: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Start one. `env`: all of its variables; none: those of this process.
+
+        `gateways`: the address of a `GatewayServer` on the worker's host; none: the worker opens gateways of its own.
+        """
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, limit=_LINE
         )
-        return cls(process)
+        worker = cls(process)
+        if gateways is not None:
+            await worker._send({"gateways": gateways})
+        return worker
 
     @property
     def pid(self) -> int:

@@ -1,4 +1,4 @@
-"""The worker's side of an executor: items of a job become rollouts in this process."""
+"""The core in a worker process of an executor: items of a job become rollouts."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from benchflow_core.contracts.events import Event
-from benchflow_core.contracts.executors import ItemResult, PlanItem
+from benchflow_core.contracts.executors import Hear, ItemResult, JobGateways, PlanItem
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import BenchflowError, Cancelled, WorkerDiffers
 from benchflow_core.evaluation.joblock import hold_as_worker
-from benchflow_core.evaluation.look import look_at
+from benchflow_core.evaluation.live import status_of
 from benchflow_core.evaluation.tasks import find_again
-from benchflow_core.gateway.shared import RemoteGateways
 from benchflow_core.plugins import Policy, configure
 from benchflow_core.rollout.codec import from_json, to_json
 from benchflow_core.rollout.config import RolloutConfig
@@ -31,21 +29,20 @@ from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.rollout import Rollout
 from benchflow_core.task import load_task, task_digest
 
-__all__ = ["Working"]
+__all__ = ["Worker"]
 
-Say = Callable[[Mapping[str, Any]], None]
 _EVERY = 1.0
 _OWN = ("rollout_name", "attempt", "trial", "order", "seed", "learner")
 """What differs between rollouts that have the same plan."""
 
 
-class Working:
-    """One per worker process, which serves one job. Several items run at a time."""
+class Worker:
+    """Runs items of one job in this process, several at a time (`contracts.executors.JobWorker`)."""
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
+    def __init__(self, say: Hear, gateways: Callable[[], JobGateways | None]) -> None:
+        self._say, self._gateways = say, gateways
         self._host: Host | None = None
-        self._bus = _ToOwner(say)
+        self._bus = EventsToJob(say)
         self._live: dict[str, Rollout] = {}
         self._cancelled: dict[str, str] = {}
         self._loaded: dict[Path, tuple[Task, str]] = {}
@@ -100,7 +97,7 @@ class Working:
     # --- parts -----------------------------------------------------------------------------------------
 
     def _open(self, item: PlanItem) -> Host:
-        """By the first item; those of one job say the same about it."""
+        """Return the host of this job, made by the first item: those of one job say the same about it."""
         if self._host is not None:
             return self._host
         job, folder = item.job, Path(item.config["jobs_dir"], item.config["job_name"])
@@ -112,12 +109,11 @@ class Working:
         with suppress(OSError):
             os.chdir(job["cwd"])  # relative paths among its settings mean what they meant
         hold_as_worker(folder)
-        shared = RemoteGateways(job["gateways"]) if job.get("gateways") else None
         host = Host(
             env=os.environ,
             build_concurrency=job["build_concurrency"],
             plugins=configure(from_json(Policy, job["policy"], {})),
-            shared=shared,
+            gateways=self._gateways(),
         )
         host.set_concurrency(job["concurrency"])
         host.worker = {"executor": job["executor"], "host": socket.gethostname(), "pid": os.getpid()}
@@ -128,7 +124,7 @@ class Working:
         return host
 
     async def _find_task(self, config: RolloutConfig, item: PlanItem, host: Host) -> None:
-        """Where the job has it, or fetched again from where it came; the same content in either case."""
+        """Find the task where the job has it, or fetch it again from where it came; the content is the same."""
         where = socket.gethostname()
         if not config.task_path.is_dir():
             source = item.task_source.get("provenance")
@@ -153,13 +149,13 @@ class Working:
         while True:
             await asyncio.sleep(_EVERY)
             for name, rollout in list(self._live.items()):
-                self._say({"id": name, "live": await look_at(rollout)})
+                self._say({"id": name, "live": await status_of(rollout)})
 
 
-class _ToOwner(ObserverBus):
-    """Observers live in the job's process; what they hear travels there."""
+class EventsToJob(ObserverBus):
+    """Sends events to the job's process, where the observers are."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Hear) -> None:
         super().__init__((), lambda line: None)
         self._tell = say
         self.wanted = False
@@ -177,7 +173,7 @@ class _ToOwner(ObserverBus):
 
 @lru_cache(maxsize=256)
 def refuse_differences(requirements: Sequence[str]) -> None:
-    """A worker with other versions would give results of another experiment."""
+    """Refuse to run with other versions: that would give results of another experiment."""
     found = []
     for line in requirements:
         name, _, wanted = line.partition("==")

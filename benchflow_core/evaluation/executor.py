@@ -26,25 +26,26 @@ from benchflow_core.evaluation.folders import read_result
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.reopen import reap_left
-from benchflow_core.gateway.shared import GatewayServer
+from benchflow_core.evaluation.runner import Tell
 from benchflow_core.plugins import Loaded
 from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_jsonl
 from benchflow_core.rollout.codec import code_in, to_json
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
+from benchflow_core.rollout.learned import Learned
+from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan
 
-__all__ = ["Elsewhere", "Place", "RemoteRollout", "find_executor", "job_of", "make_item", "open_place"]
+__all__ = ["OpenExecutor", "RemoteAttempts", "RemoteRollout", "find_executor", "job_of", "make_item", "open_executor"]
 
 
 @dataclass(frozen=True)
-class Place:
-    """An open executor, and how its workers reach the job's gateways."""
+class OpenExecutor:
+    """An executor that was opened for a job."""
 
     loaded: Loaded
     executor: Executor
-    gateways: Mapping[str, Any] | None
 
     @property
     def capacity(self) -> Capacity | None:
@@ -52,27 +53,27 @@ class Place:
 
 
 @asynccontextmanager
-async def open_place(
+async def open_executor(
     config: EvaluationConfig, items: Sequence[Item], host: Host, job_dir: Path
-) -> AsyncIterator[Place | None]:
-    """Where the rollouts of this job run; nothing for its own process. Closed, no worker is left."""
+) -> AsyncIterator[OpenExecutor | None]:
+    """Open what runs the rollouts of this job; nothing for its own process. Closed, no worker is left."""
     if config.executor is None:
         if config.executor_options:
             raise ConfigurationError("--executor-option says nothing without --executor.")
         yield None
         return
     loaded = find_executor(config, items, host)
-    context = ExecutorContext(job_dir.absolute(), config.concurrency or 0, config.executor_options, host.env)
-    async with GatewayServer(host.models.running) as server:
-        executor = await asyncio.to_thread(loaded.spec.open, context)
-        try:
-            yield Place(loaded, executor, server.address if loaded.spec.on_host else None)
-        finally:
-            await executor.close()
+    running = host.models.running if loaded.spec.on_host else None
+    context = ExecutorContext(job_dir.absolute(), config.concurrency or 0, config.executor_options, host.env, running)
+    executor = await asyncio.to_thread(loaded.spec.open, context)
+    try:
+        yield OpenExecutor(loaded, executor)
+    finally:
+        await executor.close()
 
 
 def find_executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -> Loaded:
-    """Refuses what an item in JSON cannot carry, and what several processes cannot share. Nothing is opened."""
+    """Return the job's executor. What an item in JSON cannot carry, or processes cannot share, is refused."""
     assert config.executor is not None
     loaded = host.plugins.get("executor", config.executor)
     name = loaded.name
@@ -137,16 +138,26 @@ class RemoteRollout:
             self.tell(kind(**{**data, "job_dir": Path(data["job_dir"])}, rollout=self))
 
 
-class Elsewhere(Attempts):
-    """Attempts that are handed to an executor."""
+class RemoteAttempts(Attempts):
+    """Attempts that an executor's workers make."""
 
-    def __init__(self, place: Place, *args: Any) -> None:
-        super().__init__(*args)
-        self._place = place
+    def __init__(
+        self,
+        executor: OpenExecutor,
+        config: EvaluationConfig,
+        job_dir: Path,
+        host: Host,
+        bus: ObserverBus,
+        tell: Tell,
+        warn: Callable[[str], None],
+        learned: Callable[[], Learned] | None = None,
+    ) -> None:
+        super().__init__(config, job_dir, host, bus, tell, warn, learned)
+        self._executor = executor
 
     async def image(self, entry: Entry) -> None:
-        """Workers on this host find it made; others make their own."""
-        if self._place.loaded.spec.on_host:
+        """Prepare the image for workers on this host; others make their own."""
+        if self._executor.loaded.spec.on_host:
             await super().image(entry)
 
     async def _carry_out(self, entry: Entry) -> dict[str, Any]:
@@ -158,7 +169,7 @@ class Elsewhere(Attempts):
         self.live[name] = remote
         self._say_started(entry)
         try:
-            done = await self._place.executor.run(self._item(entry, plan), remote.hear)
+            done = await self._executor.executor.run(self._item(entry, plan), remote.hear)
         except WorkerLost:
             await self._clean_after(plan)
             raise
@@ -178,19 +189,18 @@ class Elsewhere(Attempts):
         return result
 
     def _item(self, entry: Entry, plan: Plan) -> PlanItem:
-        place = self._place
-        job = job_of(self._host, place.loaded.stamp(), gateways=place.gateways, observed=self._bus.active)
+        job = job_of(self._host, self._executor.loaded.stamp(), observed=self._bus.active)
         return make_item(self._rollout_config(entry), plan, job)
 
     async def _clean_after(self, plan: Plan) -> None:
-        """What a dead worker left on this host: its boxes and its private folder."""
-        if self._place.loaded.spec.on_host:
+        """Remove what a dead worker left on this host: its boxes and its private folder."""
+        if self._executor.loaded.spec.on_host:
             await asyncio.to_thread(self._host.sweep)
             await reap_left([plan.sandbox], self._warn)
 
 
 def make_item(config: RolloutConfig, plan: Plan, job: Mapping[str, Any]) -> PlanItem:
-    """One attempt as JSON: what a worker needs to do exactly what was planned here."""
+    """Return one attempt as JSON: what a worker needs to do exactly what was planned here."""
     config.task_path, config.jobs_dir = config.task_path.absolute(), config.jobs_dir.absolute()
     resources = plan.task.environment.resources
     used = {(p["distribution"], p["version"]) for p in [*plan.plugins(), job["executor"]]}
@@ -206,16 +216,13 @@ def make_item(config: RolloutConfig, plan: Plan, job: Mapping[str, Any]) -> Plan
     )
 
 
-def job_of(
-    host: Host, executor: Mapping[str, str], *, gateways: Mapping[str, Any] | None, observed: bool
-) -> dict[str, Any]:
-    """What every item of a job says of it."""
+def job_of(host: Host, executor: Mapping[str, str], *, observed: bool) -> dict[str, Any]:
+    """Return what every item says of its job."""
     return {
         "cwd": str(Path.cwd()),
         "concurrency": host.concurrency,
         "build_concurrency": host.build_concurrency,
         "policy": to_json(asdict(host.plugins.policy)),
-        "gateways": gateways,
         "observed": observed,
         "executor": executor,
     }
