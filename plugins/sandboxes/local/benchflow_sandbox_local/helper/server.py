@@ -113,20 +113,20 @@ class Server:
             self.snapshots[message["with"]["layer"]] = message["lease"]
         for path in message["with"].get("paths", ()) if message["job"] == "discard" else ():
             self.snapshots.pop(path, None)
-        if not self.places.state:
-            self.places = jobs.Places(message["state"], {})
 
         def answer(result: bytes) -> None:
             self.loop.send(wire.frame(wire.ANSWER, number, result))
 
-        self.workers.give(message["job"], message["with"], answer)
+        # With the state: where there are no namespaces nothing is set up, and a worker may be older than the first job.
+        self.workers.give(message["job"], {**message["with"], "state": message["state"]}, answer)
 
     def work(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """In a worker."""
         if name == "sweep":
             _delete(**arguments)
             return {}
-        return jobs.JOBS[name](self.places, **arguments)
+        places = jobs.Places(arguments.pop("state"), self.places.dirs)
+        return jobs.JOBS[name](places, **arguments)
 
     # --- ending ----------------------------------------------------------------------------------------------------
 
