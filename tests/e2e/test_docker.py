@@ -125,7 +125,7 @@ def test_a_compose_task_with_a_sidecar(run, name, result_of, tmp_path):
     run(ASK, name("scripted"), "--agent-option", f"script={cheat}", "-o", tmp_path / "cheat")
     cheated = result_of(tmp_path / "cheat")
     assert cheated["rewards"] == {"reward": 0.0}
-    assert any("awk" in finding["path"] for finding in cheated["findings"]), "it was put back"
+    assert ["awk" in culprit["path"] for culprit in cheated["verification"]["culprits"]] == [True], "it is named"
     job = f'"job": "{result["dir"].parent.name}"'
     assert [line for kind in ("container", "network", "volume") for line in ours(kind, job)] == []
 

@@ -23,9 +23,11 @@ async def test_run_with_a_config(name, task):
     import benchflow as bf
     from benchflow.trial import Role, Scene, TrialConfig, Turn
 
+    script = "- run: sed 's/.*/Hello, &!/' /app/name.txt > /app/hello.txt"
+    solver = Role("solver", name("scripted"), "some-model", options={"script": script})
     config = TrialConfig(
         task_path=Path(task),
-        scenes=[Scene(name="solve", roles=[Role("solver", name("oracle"), "some-model")], turns=[Turn("solver")])],
+        scenes=[Scene(name="solve", roles=[solver], turns=[Turn("solver")])],
         environment=name("local"),
         sandbox_setup_timeout=120,
     )
@@ -39,7 +41,7 @@ async def test_run_with_a_config(name, task):
 async def test_run_with_agent_and_environment(name, task):
     import benchflow as bf
 
-    agent = bf.Agent(name("oracle"), model="m")
+    agent = bf.Agent(name("oracle"))
     env = bf.Environment.from_task(str(task), backend=name("local"))
     result = await bf.run(agent, env, bf.RuntimeConfig(sandbox_setup_timeout=300))
     assert result.rewards == {"reward": 1.0}
@@ -49,7 +51,7 @@ async def test_run_with_a_name(name, task):
     import benchflow as bf
 
     config = bf.RuntimeConfig(sandbox_setup_timeout=300)
-    result = await bf.run(name("oracle"), task_path=str(task), model="m", config=config)
+    result = await bf.run(name("oracle"), task_path=str(task), config=config)
     assert result.rewards == {"reward": 1.0} and result.outcome == "passed"
 
 

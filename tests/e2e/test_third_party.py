@@ -271,7 +271,8 @@ def test_a_verdict_that_is_none_names_its_verifier(bench, name, install, tmp_pat
 def test_a_gateway_that_dies_under_a_judge_is_no_verdict(bench, name, install, own_task, result_of):
     judge = VERIFIER.format(name="own-rewards", answer='await context.model("judge")')
     more = install(("adapters", "own", OWN_LOOP), ("verifiers", "judge", judge), ("gateways", "dies", GATEWAY))
-    given = ("-a", name("nop"), "--sandbox", name("local"), "-m", "openai/any", "--gateway", "dies")
+    given = ("-a", name("scripted"), "--agent-option", "script=- say: x", "--sandbox", name("local"))
+    given += ("-m", "openai/any", "--gateway", "dies")
     done = bench("eval", "create", "-t", own_task(), *given, more={**more, "OPENAI_API_KEY": "sk-none"})
     assert done.code == 1
     assert result_of()["error_info"]["message"] == (

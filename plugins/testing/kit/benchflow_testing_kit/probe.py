@@ -43,14 +43,14 @@ new = [name.partition(".")[0] for name in set(sys.modules) - before]
 
 
 def of_the_family(name):
-    # A module or two of a library made for this contract, such as one that an author's plugins share.
+    # A few modules of a library made for this contract, such as one that plugins of one author share.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
         required = distribution(name.replace("_", "-")).requires or ()
     except PackageNotFoundError:
         return False
-    return new.count(name) <= 3 and any(line.startswith("benchflow-core") for line in required)
+    return new.count(name) <= 4 and any(line.startswith("benchflow-core") for line in required)
 
 
 heavy = sorted(name for name in set(new) - light if not of_the_family(name))
