@@ -108,9 +108,10 @@ class CoreOfCommands(StoredFiles):
         from urllib.parse import urlsplit
 
         from benchflow_core.errors import ConfigurationError
-        from benchflow_core.gateway.providers import PROVIDERS
+        from benchflow_core.gateway.resolve import providers_of
+        from benchflow_core.plugins import registry
 
-        for provider in PROVIDERS.values():
+        for provider in providers_of(registry()).values():
             if wire in provider.endpoints and provider.base_url_env and provider.credentials:
                 own = next(iter(provider.endpoints.values()))
                 env = {provider.base_url_env[0]: url + urlsplit(own).path}

@@ -44,7 +44,7 @@ _HOME = {
     "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult JobGateways JobWorker OpenWorker PlanItem",
     "exporters": "ExporterSpec JobResults RolloutRecord",
     "features": "FeatureBox FeatureJob FeaturePlan FeatureRun FeatureSpec FinishedRollout PlanView RunView",
-    "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget RolloutKey Wire",
+    "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget Provider ProviderCredential ProviderParameter RolloutKey Wire",
     "isolation": "IsolationPolicy IsolationRequest ReferenceRun RunVerifier Verdict VerifierBox noted",
     "logs": "CappedLog",
     "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",

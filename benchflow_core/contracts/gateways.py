@@ -19,12 +19,53 @@ __all__ = [
     "KeyRequest",
     "ModelEndpoint",
     "ModelTarget",
+    "Provider",
+    "ProviderCredential",
+    "ProviderParameter",
     "RolloutKey",
     "Wire",
 ]
 
 Wire = Literal["chat", "responses", "messages", "gemini"]
 """OpenAI chat completions, OpenAI responses, Anthropic messages, Gemini generateContent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCredential:
+    """A variable that holds a credential, and how the provider wants it."""
+
+    env: str
+    auth: Literal["key", "bearer", "adc", "aws"] = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderParameter:
+    """A part of a provider's address, or a setting for its gateway, from the environment."""
+
+    env: tuple[str, ...]
+    default: str | None = None
+    """`None`: it must be set where an address needs it."""
+    of_host: str = ""
+    """The value may be a URL whose host ends with this; then the host's first label counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider of models: where it is and what it speaks."""
+
+    name: str
+    endpoints: Mapping[Wire, str]
+    """Base URL per wire, its own first. `{name}` is a parameter; empty where only the environment says it."""
+    credentials: tuple[ProviderCredential, ...]
+    """Alternatives, best first."""
+    base_url_env: tuple[str, ...] = ()
+    """Variables that replace the base URL, first set wins. What a wire's address adds to the first one's is kept."""
+    host_env: tuple[str, ...] = ()
+    """Variables that replace scheme and host only, unless a parameter makes sense of them."""
+    bare: str = ""
+    """Regular expression of model names that need no prefix."""
+    parameters: Mapping[str, ProviderParameter] = field(default_factory=dict)
+    needs_credential: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +219,9 @@ class GatewaySpec:
     """Between equal wires bytes pass unchanged. False: answers are the same in meaning only."""
     replays: bool = False
     """It understands `KeyRequest.record` and `KeyRequest.replay`."""
+    providers: str = ""
+    """`package.module:NAME`, a mapping of model providers by prefix. Every installed gateway may bring some, and any
+    gateway may be asked for a model of each; where two bring one of the same name, the lower rank counts."""
     default_rank: int | None = None
     available: Callable[[], Availability] = lambda: Availability(True)
     check: CheckFn = no_checks

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from benchflow_core.gateway.models import GatewayUse, IssuedModel, Models, Purpose
     from benchflow_core.gateway.probing import probe
     from benchflow_core.gateway.recordings import find_recording, recording_of, write_recording
-    from benchflow_core.gateway.resolve import WIRES, resolve_model
+    from benchflow_core.gateway.resolve import WIRES
     from benchflow_core.gateway.trajectory import write_llm_trajectory
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "find_recording",
     "probe",
     "recording_of",
-    "resolve_model",
     "turn_failure",
     "turn_verdict",
     "write_llm_trajectory",
@@ -41,7 +40,7 @@ __getattr__ = names_of(
         "models": "GatewayUse IssuedModel Models Purpose",
         "probing": "probe",
         "recordings": "find_recording recording_of write_recording",
-        "resolve": "WIRES resolve_model",
+        "resolve": "WIRES",
         "trajectory": "write_llm_trajectory",
     },
 )

@@ -24,7 +24,7 @@ from benchflow_core.errors import BenchflowError, ConfigurationError
 from benchflow_core.gateway.choose import Chosen, choose_gateway
 from benchflow_core.gateway.expose import OpenTunnel, show_in_box
 from benchflow_core.gateway.prices import provider_prices
-from benchflow_core.gateway.resolve import WIRES, targets_of
+from benchflow_core.gateway.resolve import WIRES, providers_of, targets_of
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.guard import Guarded
 from benchflow_core.quick import dataclass
@@ -127,7 +127,8 @@ class Models:
         use: GatewayUse = PLAIN,
     ) -> Chosen:
         """How a model would be reached. Nothing is started: what is wrong with the request is raised here."""
-        targets = targets_of(model, self._env, wires, also=also, keyless=use.replay is not None)
+        providers = providers_of(self._plugins)
+        targets = targets_of(model, self._env, providers, wires, also=also, keyless=use.replay is not None)
         chosen = choose_gateway(self._plugins, wires, targets, use.gateway)
         if (use.record or use.replay) and not chosen.gateway.spec.replays:
             raise ConfigurationError(

@@ -7,41 +7,47 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from urllib.parse import urlsplit
 
-from benchflow_core.contracts.gateways import ModelTarget, Wire
+from benchflow_core.contracts.gateways import ModelTarget, Provider, ProviderCredential, ProviderParameter, Wire
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.gateway.prices import prices_of
-from benchflow_core.gateway.providers import PROVIDERS, Credential, Parameter, Provider
+from benchflow_core.plugins import Registry
+from benchflow_core.plugins.dotted import resolve
+from benchflow_core.plugins.remedies import install_command
 
-__all__ = ["WIRES", "find_provider", "resolve_model", "targets_of"]
+__all__ = ["WIRES", "find_provider", "providers_of", "targets_of"]
 
 WIRES: tuple[Wire, ...] = ("chat", "messages", "responses", "gemini")
 _NOWHERE = "http://127.0.0.1:9"
 """The address of a provider that is not set up: nobody answers there."""
 
 
-def resolve_model(
-    model: str, env: Mapping[str, str], wires: Sequence[Wire] = WIRES, *, also: Sequence[str] = ()
-) -> ModelTarget:
-    """The model at its provider, on the first of `wires` that the provider speaks, else on the provider's own.
-
-    `also` names variables that may hold the credential where the provider's own are not set: those of an agent.
-    """
-    return targets_of(model, env, wires, also=also)[0]
+def providers_of(plugins: Registry) -> dict[str, Provider]:
+    """Return the model providers that the installed gateways bring, by prefix."""
+    found: dict[str, Provider] = {}
+    for gateway in sorted(plugins.all("gateway"), key=lambda g: (g.spec.default_rank is None, g.spec.default_rank)):
+        if gateway.spec.providers:
+            found = {**resolve(gateway.spec.providers, gateway.who), **found}
+    if not found:
+        remedy = plugins.kept_out("gateway") or f"Install one: {install_command('benchflow-gateway-relay')}"
+        raise ConfigurationError("no gateway is installed that knows a provider of models.", remedy=remedy)
+    return found
 
 
 def targets_of(
     model: str,
     env: Mapping[str, str],
+    providers: Mapping[str, Provider],
     wires: Sequence[Wire] = WIRES,
     *,
     also: Sequence[str] = (),
     keyless: bool = False,
 ) -> list[ModelTarget]:
-    """The model on each wire of its provider: those that need no translation first, in the order of `wires`.
+    """Return the model on each wire of its provider: those that need no translation first, in the order of `wires`.
 
+    `also` names variables that may hold the credential where the provider's own are not set: those of an agent.
     `keyless`: the credential and the address may be missing, because somebody else may answer.
     """
-    provider, name = find_provider(model)
+    provider, name = find_provider(model, providers)
     credential = _credential(provider, env, also, needed=not keyless)
     shared = [wire for wire in wires if wire in provider.endpoints]
     others = [wire for wire in provider.endpoints if wire not in shared]
@@ -60,24 +66,24 @@ def targets_of(
     ]
 
 
-def find_provider(model: str) -> tuple[Provider, str]:
-    """The provider and its own name of the model. A prefix counts before the look of a name."""
+def find_provider(model: str, providers: Mapping[str, Provider]) -> tuple[Provider, str]:
+    """Return the provider and its own name of the model. A prefix counts before the look of a name."""
     prefix, slash, name = model.partition("/")
     if not model.strip() or (slash and not name):
         raise ConfigurationError(f"'{model}' is not a model.", remedy="Write PROVIDER/MODEL, e.g. openai/gpt-5.")
-    if slash and prefix in PROVIDERS:
-        return PROVIDERS[prefix], name
+    if slash and prefix in providers:
+        return providers[prefix], name
     if not slash:
-        for provider in PROVIDERS.values():
+        for provider in providers.values():
             if provider.bare and re.match(provider.bare, model, re.IGNORECASE):
                 return provider, model
-    raise _unknown(model, prefix if slash else "")
+    raise _unknown(model, prefix if slash else "", providers)
 
 
-def _unknown(model: str, prefix: str) -> ConfigurationError:
-    close = get_close_matches((prefix or model).lower(), PROVIDERS, n=1)
+def _unknown(model: str, prefix: str, providers: Mapping[str, Provider]) -> ConfigurationError:
+    close = get_close_matches((prefix or model).lower(), providers, n=1)
     nearest = f" Did you mean {close[0]}/{model.partition('/')[2] or model}?" if close else ""
-    known = f"Known: {', '.join(sorted(PROVIDERS))}."
+    known = f"Known: {', '.join(sorted(providers))}."
     if prefix:
         return ConfigurationError(f"unknown model provider '{prefix}' in '{model}'.{nearest}", remedy=known)
     return ConfigurationError(f"the provider of model '{model}' is not clear.{nearest}", remedy=f"Prefix it. {known}")
@@ -88,8 +94,10 @@ def _names(provider: Provider) -> tuple[str, ...]:
     return tuple(c.env for c in provider.credentials) if provider.needs_credential else ()
 
 
-def _credential(provider: Provider, env: Mapping[str, str], also: Sequence[str], *, needed: bool) -> Credential | None:
-    alternatives = [*provider.credentials, *(Credential(name) for name in also)]
+def _credential(
+    provider: Provider, env: Mapping[str, str], also: Sequence[str], *, needed: bool
+) -> ProviderCredential | None:
+    alternatives = [*provider.credentials, *(ProviderCredential(name) for name in also)]
     found = next((c for c in alternatives if env.get(c.env)), None)
     if found is None and provider.needs_credential and needed:
         names = " or ".join(dict.fromkeys(c.env for c in alternatives))
@@ -127,17 +135,17 @@ def _checked(url: str, provider: Provider) -> str:
     return url
 
 
-def _first_label(url: str, parameter: Parameter) -> str:
+def _first_label(url: str, parameter: ProviderParameter) -> str:
     """`x` of `https://x.openai.azure.com`, where the parameter is one of such a host; else nothing."""
     host = (urlsplit(url).hostname or "") if parameter.of_host else ""
     return host.partition(".")[0] if host.endswith(parameter.of_host) else ""
 
 
-def _found(parameter: Parameter, env: Mapping[str, str]) -> str | None:
+def _found(parameter: ProviderParameter, env: Mapping[str, str]) -> str | None:
     return next((env[variable] for variable in parameter.env if env.get(variable)), parameter.default)
 
 
-def _value(name: str, parameter: Parameter, provider: Provider, env: Mapping[str, str]) -> str:
+def _value(name: str, parameter: ProviderParameter, provider: Provider, env: Mapping[str, str]) -> str:
     found = _found(parameter, env)
     if found is None:
         names = " or ".join(parameter.env)

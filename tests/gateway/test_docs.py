@@ -6,8 +6,9 @@ import inspect
 import re
 from pathlib import Path
 
+from benchflow_gateway_relay.providers import PROVIDERS
+
 from benchflow_core.contracts.gateways import Exchange
-from benchflow_core.gateway.providers import PROVIDERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
 

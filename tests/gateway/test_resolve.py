@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchflow_core.contracts import ModelTarget
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.gateway.providers import PROVIDERS
-from benchflow_core.gateway.resolve import find_provider, resolve_model, targets_of
+from benchflow_core.gateway.resolve import find_provider, providers_of, targets_of
+from benchflow_core.plugins import Policy, Registry, registry
 
+PROVIDERS = providers_of(registry())
 KEYS = {c.env: f"value-of-{c.env}" for p in PROVIDERS.values() for c in p.credentials}
+
+
+def resolve_model(model: str, env: Mapping[str, str], *given: Any, **more: Any) -> ModelTarget:
+    """Return the model on the wire that comes first."""
+    return targets_of(model, env, PROVIDERS, *given, **more)[0]
+
+
+def test_without_a_gateway_nobody_knows_a_provider() -> None:
+    names = {gateway.called for gateway in registry().all("gateway")}
+    with pytest.raises(ConfigurationError, match="no gateway is installed that knows a provider of models"):
+        providers_of(Registry(Policy(blocked=tuple(f"gateway:{name}" for name in names))))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +51,7 @@ KEYS = {c.env: f"value-of-{c.env}" for p in PROVIDERS.values() for c in p.creden
     ],
 )
 def test_the_provider_of_a_model(model: str, provider: str, name: str) -> None:
-    found, own = find_provider(model)
+    found, own = find_provider(model, PROVIDERS)
     assert (found.name, own) == (provider, name)
 
 
@@ -79,7 +93,11 @@ def test_the_wire_is_the_first_of_the_agents_that_the_provider_speaks() -> None:
     assert resolve_model("gpt-5", KEYS, ("chat", "responses")).wire == "chat"
     assert resolve_model("gpt-5", KEYS, ("messages", "responses")).wire == "responses"
     assert resolve_model("claude-x", KEYS, ("chat",)).wire == "messages", "the provider's own, to be translated"
-    assert [t.wire for t in targets_of("zai/glm-5", KEYS, ("messages",))] == ["messages", "chat", "responses"]
+    assert [t.wire for t in targets_of("zai/glm-5", KEYS, PROVIDERS, ("messages",))] == [
+        "messages",
+        "chat",
+        "responses",
+    ]
 
 
 URLS: list[tuple[str, Any, dict[str, str], str]] = [
@@ -165,6 +183,6 @@ def test_every_provider_can_be_resolved() -> None:
         v: "value" for p in PROVIDERS.values() for q in p.parameters.values() for v in q.env if "ENDPOINT" not in v
     }
     for name, provider in PROVIDERS.items():
-        targets = targets_of(f"{name}/model", {**KEYS, **values})
+        targets = targets_of(f"{name}/model", {**KEYS, **values}, PROVIDERS)
         assert {t.wire for t in targets} == set(provider.endpoints)
         assert all("{" not in t.base_url and t.base_url.startswith("https://") for t in targets)

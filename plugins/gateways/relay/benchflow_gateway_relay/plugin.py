@@ -20,5 +20,6 @@ def benchflow_gateway() -> GatewaySpec:
         wires=frozenset({("chat", "chat"), ("responses", "responses"), ("messages", "messages"), ("gemini", "gemini")}),
         logins=frozenset({"key", "bearer"}),
         replays=True,
+        providers="benchflow_gateway_relay.providers:PROVIDERS",
         default_rank=10,
     )

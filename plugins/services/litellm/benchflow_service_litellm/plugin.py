@@ -35,6 +35,7 @@ def benchflow_gateway() -> GatewaySpec:
         logins=frozenset({"key", "bearer", "adc", "aws"}),
         exact=False,
         replays=True,
+        providers="benchflow_gateway_relay.providers:PROVIDERS",
         default_rank=50,
         available=_available,
         check=_check,

@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Final, Literal
+from typing import Final
 
-from benchflow_core.contracts.gateways import Wire
-from benchflow_core.quick import dataclass
+from benchflow_core.contracts import Provider, ProviderCredential, ProviderParameter
 
-__all__ = ["PROVIDERS", "Credential", "Parameter", "Provider"]
-
-
-@dataclass(frozen=True, slots=True)
-class Credential:
-    """A variable that holds a credential, and how the provider wants it."""
-
-    env: str
-    auth: Literal["key", "bearer", "adc", "aws"] = "key"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A part of an address or a setting, from the environment."""
-
-    env: tuple[str, ...]
-    default: str | None = None
-    """`None`: it must be set where an address needs it."""
-    of_host: str = ""
-    """The value may be a URL whose host ends with this; then the host's first label counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """Where a provider is and what it speaks."""
-
-    name: str
-    endpoints: Mapping[Wire, str]
-    """Base URL per wire, its own first. `{name}` is a parameter; empty where only the environment says it."""
-    credentials: tuple[Credential, ...]
-    """Alternatives, best first."""
-    base_url_env: tuple[str, ...] = ()
-    """Variables that replace the base URL, first set wins. What a wire's address adds to the first one's is kept."""
-    host_env: tuple[str, ...] = ()
-    """Variables that replace scheme and host only, unless a parameter makes sense of them."""
-    bare: str = ""
-    """Regular expression of model names that need no prefix."""
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    needs_credential: bool = True
-
+__all__ = ["PROVIDERS"]
 
 _GOOGLE_CLOUD: Final = {
-    "project": Parameter(("GOOGLE_CLOUD_PROJECT",)),
-    "location": Parameter(("GOOGLE_CLOUD_LOCATION",), "global"),
+    "project": ProviderParameter(("GOOGLE_CLOUD_PROJECT",)),
+    "location": ProviderParameter(("GOOGLE_CLOUD_LOCATION",), "global"),
 }
 _GOOGLE_LOGIN: Final = (
-    Credential("GOOGLE_APPLICATION_CREDENTIALS_JSON", "adc"),
-    Credential("GOOGLE_APPLICATION_CREDENTIALS", "adc"),
+    ProviderCredential("GOOGLE_APPLICATION_CREDENTIALS_JSON", "adc"),
+    ProviderCredential("GOOGLE_APPLICATION_CREDENTIALS", "adc"),
 )
 _VERTEX: Final = "https://aiplatform.googleapis.com/v1/projects/{project}/locations/{location}"
 _AZURE: Final = {
-    "resource": Parameter(("AZURE_RESOURCE", "AZURE_API_ENDPOINT"), of_host=".azure.com"),
-    "api_version": Parameter(("AZURE_API_VERSION",), ""),
+    "resource": ProviderParameter(("AZURE_RESOURCE", "AZURE_API_ENDPOINT"), of_host=".azure.com"),
+    "api_version": ProviderParameter(("AZURE_API_VERSION",), ""),
 }
-_OPENAI_KEY: Final = (Credential("OPENAI_API_KEY"),)
+_OPENAI_KEY: Final = (ProviderCredential("OPENAI_API_KEY"),)
 
 
 def _chat(name: str, variable: str, bare: str, *, base_url: str = "", key: str = "") -> Provider:
@@ -71,7 +30,7 @@ def _chat(name: str, variable: str, bare: str, *, base_url: str = "", key: str =
     return Provider(
         name,
         {"chat": base_url},
-        (Credential(key or f"{variable}_API_KEY"),),
+        (ProviderCredential(key or f"{variable}_API_KEY"),),
         base_url_env=(f"{variable}_BASE_URL",),
         bare=bare,
     )
@@ -81,7 +40,7 @@ _ALL: Final = (
     Provider(
         "anthropic",
         {"messages": "https://api.anthropic.com"},
-        (Credential("ANTHROPIC_API_KEY"), Credential("ANTHROPIC_AUTH_TOKEN", "bearer")),
+        (ProviderCredential("ANTHROPIC_API_KEY"), ProviderCredential("ANTHROPIC_AUTH_TOKEN", "bearer")),
         base_url_env=("ANTHROPIC_BASE_URL",),
         bare=r"claude",
     ),
@@ -103,7 +62,7 @@ _ALL: Final = (
             "gemini": "https://generativelanguage.googleapis.com",
             "chat": "https://generativelanguage.googleapis.com/v1beta/openai",
         },
-        (Credential("GEMINI_API_KEY"), Credential("GOOGLE_API_KEY")),
+        (ProviderCredential("GEMINI_API_KEY"), ProviderCredential("GOOGLE_API_KEY")),
         base_url_env=("GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"),
         bare=r"gemini|gemma",
     ),
@@ -127,14 +86,14 @@ _ALL: Final = (
             "responses": "https://{resource}.openai.azure.com/openai/v1",
             "chat": "https://{resource}.openai.azure.com/openai/v1",
         },
-        (Credential("AZURE_API_KEY"),),
+        (ProviderCredential("AZURE_API_KEY"),),
         host_env=("AZURE_API_ENDPOINT",),
         parameters=_AZURE,
     ),
     Provider(
         "azure-foundry-anthropic",
         {"messages": "https://{resource}.services.ai.azure.com/anthropic"},
-        (Credential("AZURE_API_KEY"),),
+        (ProviderCredential("AZURE_API_KEY"),),
         host_env=("AZURE_API_ENDPOINT",),
         parameters=_AZURE,
     ),
@@ -144,10 +103,10 @@ _ALL: Final = (
             "messages": "https://bedrock-runtime.{region}.amazonaws.com",
             "responses": "https://bedrock-runtime.{region}.amazonaws.com",
         },
-        (Credential("AWS_BEARER_TOKEN_BEDROCK", "aws"), Credential("AWS_ACCESS_KEY_ID", "aws")),
+        (ProviderCredential("AWS_BEARER_TOKEN_BEDROCK", "aws"), ProviderCredential("AWS_ACCESS_KEY_ID", "aws")),
         parameters={
-            "region": Parameter(("AWS_REGION", "AWS_DEFAULT_REGION")),
-            "thinking_effort": Parameter(("BENCHFLOW_BEDROCK_THINKING_EFFORT",), ""),
+            "region": ProviderParameter(("AWS_REGION", "AWS_DEFAULT_REGION")),
+            "thinking_effort": ProviderParameter(("BENCHFLOW_BEDROCK_THINKING_EFFORT",), ""),
         },
     ),
     Provider(
@@ -157,14 +116,14 @@ _ALL: Final = (
             "messages": "https://api.z.ai/api/anthropic",
             "responses": "https://api.z.ai/api/paas/v4",
         },
-        (Credential("ZAI_API_KEY", "bearer"),),
+        (ProviderCredential("ZAI_API_KEY", "bearer"),),
     ),
-    Provider("github-models", {"chat": "https://models.github.ai/inference"}, (Credential("GITHUB_TOKEN"),)),
+    Provider("github-models", {"chat": "https://models.github.ai/inference"}, (ProviderCredential("GITHUB_TOKEN"),)),
     _chat("openrouter", "OPENROUTER", "", base_url="https://openrouter.ai/api/v1"),
     Provider(
         "vllm",
         {"chat": ""},
-        (Credential("BENCHFLOW_PROVIDER_API_KEY"), Credential("OPENAI_API_KEY")),
+        (ProviderCredential("BENCHFLOW_PROVIDER_API_KEY"), ProviderCredential("OPENAI_API_KEY")),
         base_url_env=("BENCHFLOW_PROVIDER_BASE_URL",),
         needs_credential=False,
     ),
