@@ -167,6 +167,9 @@ class ResultFiles(Protocol):
     def read_result(self, folder: Path) -> dict[str, Any] | None:
         """The `result.json` of a rollout; one that cannot be read is unscored and says so. `None`: it is not ours."""
 
+    def columns(self) -> Sequence[str]:
+        """The fields of a result that lists and statistics need."""
+
     def read_object(self, path: Path) -> dict[str, Any]:
         """A file of JSON that is a mapping, or an empty one where it cannot be read."""
 

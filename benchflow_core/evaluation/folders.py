@@ -17,6 +17,7 @@ from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.results import checked
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import write_json
+from benchflow_core.results.models import ROW, marked
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.result import RolloutResult
 from benchflow_core.task import task_digest
@@ -32,24 +33,7 @@ __all__ = [
 ]
 
 ATTEMPTS = "attempts"
-_KEPT = (
-    "task_name",
-    "rollout_name",
-    "rewards",
-    "error",
-    "error_info",
-    "verifier_error",
-    "verifier_error_info",
-    "image_fidelity",
-    "verifier_isolation",
-    "timing",
-    "trial",
-    "arm",
-    "notices",
-    "flags",
-    "agent",
-    "model",
-)
+_KEPT = marked(ROW)
 
 
 def read_result(job_dir: Path, name: str) -> dict[str, Any] | None:

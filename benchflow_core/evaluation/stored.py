@@ -12,6 +12,7 @@ from benchflow_core.contracts.results import EvaluationResult, ResultsReader
 from benchflow_core.plugins import Loaded, registry
 from benchflow_core.results.checked import NotAResult, read_object, read_result, unreadable
 from benchflow_core.results.files import read_jsonl, write_bytes, write_json
+from benchflow_core.results.models import COLUMN, marked
 from benchflow_core.results.reader import reader_class
 from benchflow_core.results.redact import Cleaner
 
@@ -34,6 +35,9 @@ class StoredFiles:
             return None
         except (OSError, ValueError, RecursionError) as error:
             return unreadable(folder, str(error) or type(error).__name__)
+
+    def columns(self) -> list[str]:
+        return marked(COLUMN)
 
     def read_object(self, path: Path) -> dict[str, Any]:
         return read_object(path)

@@ -12,22 +12,13 @@ from benchflow_core.quick import dataclass
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import read_json, write_json
 from benchflow_core.results.layout import RolloutDir
+from benchflow_core.results.models import VERDICT, marked
 
 __all__ = ["Rescored", "count", "keep", "next_number", "number_of", "use_verdicts"]
 
 FOLDER: Final = "verdicts"
 _VERSION: Final = "1.0"
-_OF_A_VERDICT: Final = [
-    "rewards",
-    "verifier_error",
-    "verifier_error_category",
-    "verifier_error_info",
-    "verifier_isolation",
-    "verification",
-    "findings",
-    "tests",
-    "step_results",
-]
+_OF_A_VERDICT: Final = marked(VERDICT)
 
 
 @dataclass(frozen=True)

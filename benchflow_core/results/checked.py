@@ -8,14 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from benchflow_core.results.models import fields_of_type
+
 __all__ = ["NotAResult", "check_result", "read_object", "read_result", "readable_result", "unreadable"]
 
-_TEXTS: Final = (
-    *("task_name", "rollout_name", "job_name", "arm", "skill_mode", "agent", "model", "sandbox", "image_fidelity"),
-    *("verifier_isolation", "error", "verifier_error", "started_at", "finished_at", "task_digest", "dataset_name"),
-    *("dataset_version", "core_version"),
-)
-_NUMBERS: Final = ("trial", "attempt", "n_tool_calls", "n_skill_invocations", "n_prompts")
+_TEXTS: Final = fields_of_type(str)
+_NUMBERS: Final = fields_of_type(int)
 _TABLES: Final = {
     "rewards": None,
     "timing": None,

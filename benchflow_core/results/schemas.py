@@ -5,117 +5,52 @@ Nothing imports this while a rollout runs. `bench schema NAME` prints one; `docs
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field  # noqa: TID253
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model  # noqa: TID253
+
+from benchflow_core.results import models
 
 __all__ = ["SCHEMAS", "json_schema"]
 
 
-class Shape(BaseModel):
+_DIGEST = r"^sha256:[0-9a-f]{64}$"
+
+
+class Exact(BaseModel):
     """Unknown keys are refused: a field that is not published is not written."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Plugin(Shape):
-    kind: str
-    name: str
-    distribution: str
-    version: str
+def _model(shape: Any) -> type[BaseModel]:
+    """Return the pydantic model of a shape: its fields, what they mean, and which of them may be absent."""
+    found: dict[str, Any] = {}
+    for name, (annotation, marks) in models.fields_of(shape).items():
+        doc = next((mark for mark in marks if mark not in models.MARKS), None)
+        about = Field(getattr(shape, name, ...), description=doc, pattern=_DIGEST if models.DIGEST in marks else None)
+        found[name] = (AwareDatetime if models.MOMENT in marks else _type(annotation), about)
+    return create_model(shape.__name__, __base__=Exact, __doc__=shape.__doc__, **found)
 
 
-class ErrorInfo(Shape):
-    kind: Literal["infrastructure", "provider", "agent", "verifier", "task", "configuration", "cancelled"]
-    code: str
-    message: str
-    remedy: str | None
-    retryable: bool
-    details: dict[str, Any]
+def _type(annotation: Any) -> Any:
+    """Return an annotation with the models of the shapes in it."""
+    if isinstance(annotation, type) and issubclass(annotation, models.Shape):
+        return _MODELS.setdefault(annotation, _model(annotation))
+    if get_origin(annotation) is list:
+        return list[_type(get_args(annotation)[0])]  # type: ignore[misc]
+    if get_origin(annotation) is UnionType:
+        return Union[tuple(_type(part) for part in get_args(annotation))]  # noqa: UP007 - made of parts
+    return annotation
 
 
-class AgentResult(Shape):
-    n_tool_calls: int
-    n_skill_invocations: int
-    n_prompts: int
-    n_input_tokens: int | None
-    n_output_tokens: int | None
-    n_cache_read_tokens: int | None
-    n_cache_creation_tokens: int | None
-    total_tokens: int | None = Field(description="null when no usage was captured")
-    cost_usd: float | None
-    usage_source: str
-    usage_details: dict[str, Any]
+_MODELS: dict[Any, type[BaseModel]] = {}
+Result = _type(models.Result)
+Plugin: Any = _type(models.Plugin)
 
 
-class FinalMetrics(Shape):
-    total_prompt_tokens: int | None
-    total_completion_tokens: int | None
-    total_cost_usd: float | None
-
-
-class StepResult(Shape):
-    name: str
-    rewards: dict[str, float] | None
-    error: ErrorInfo | None
-    verifier_error: ErrorInfo | None = None
-
-
-class Result(Shape):
-    """`result.json`. The outcome is derived from `rewards` and the two error channels, never stored."""
-
-    schema_version: Literal["1.0"]
-    task_name: str
-    rollout_name: str
-    job_name: str
-    attempt: int
-    trial: int
-    arm: str | None = Field(None, description="the cell of the job's matrix; null: there is none")
-    skill_mode: str | None = None
-    rewards: dict[str, float] | None = Field(description="`rewards.reward` is the score; null: unscored, never a zero")
-    agent: str
-    agent_name: str
-    model: str | None
-    sandbox: str
-    sandbox_id: str | None
-    image_fidelity: Literal["exact", "substituted"]
-    n_tool_calls: int
-    n_skill_invocations: int
-    n_prompts: int
-    agent_result: AgentResult
-    final_metrics: FinalMetrics
-    error: str | None
-    error_category: str | None
-    error_info: ErrorInfo | None
-    verifier_error: str | None
-    verifier_error_category: str | None
-    verifier_error_info: ErrorInfo | None
-    verifier_isolation: str | None
-    verdict: dict[str, Any] | None = Field(None, description="which of `verdicts/` counts; absent: there is only one")
-    verification: dict[str, Any] | None = Field(None, description="readings, contested, culprits, certificate")
-    settlement: dict[str, Any] | None = Field(None, description="a person's judgement on a contested score")
-    findings: list[dict[str, Any]]
-    flags: list[str]
-    tests: list[dict[str, Any]]
-    notices: list[str]
-    step_results: list[StepResult]
-    loop: dict[str, Any] | None
-    started_at: AwareDatetime
-    finished_at: AwareDatetime
-    timing: dict[str, float]
-    scenes: list[dict[str, Any]]
-    roles: dict[str, dict[str, Any]]
-    task_digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
-    env_hash: str | None = Field(None, description="of the environment manifest or the services")
-    world: dict[str, Any] | None = Field(None, description="the environment: name, hash, services, placement")
-    source: dict[str, Any] | None
-    dataset_name: str | None = None
-    dataset_version: str | None = None
-    plugins: list[Plugin]
-    core_version: str
-
-
-class Config(Shape):
+class Config(Exact):
     """`config.json`: what was asked for."""
 
     schema_version: Literal["1.0"]
@@ -184,7 +119,7 @@ class Config(Shape):
     dataset_version: str | None = None
 
 
-class Timing(Shape):
+class Timing(Exact):
     """`timing.json`, in seconds."""
 
     schema_version: Literal["1.0"]
@@ -195,7 +130,7 @@ class Timing(Shape):
     verifier: float | None = None
 
 
-class SandboxFile(Shape):
+class SandboxFile(Exact):
     """`sandbox.json`."""
 
     schema_version: Literal["1.0"]
@@ -204,7 +139,7 @@ class SandboxFile(Shape):
     created_at: AwareDatetime
 
 
-class Event(Shape):
+class Event(Exact):
     """One line of `events.jsonl`."""
 
     v: Literal[1]

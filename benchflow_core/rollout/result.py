@@ -9,6 +9,7 @@ from typing import Any
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.outcomes import Outcome, outcome_of
 from benchflow_core.quick import dataclass
+from benchflow_core.results.models import Result, fields_of
 from benchflow_core.results.numbers import without_absurd
 
 __all__ = ["RESULT_VERSION", "Outcome", "RolloutResult", "outcome_of"]
@@ -86,81 +87,50 @@ class RolloutResult:
 
         return list(read_jsonl(RolloutDir(self.rollout_dir).trajectory)) if self.rollout_dir else []
 
-    def to_json(self) -> dict[str, Any]:
-        """The fields of `result.json`. No top-level reward, total_tokens or status: each lives in one place."""
-        fields: dict[str, Any] = without_absurd(self._fields())
-        return fields
-
-    def _fields(self) -> dict[str, Any]:
-        usage, total = self.usage, _total(self.usage)
+    @property
+    def agent_result(self) -> dict[str, Any]:
+        """What the agents did and used, as `result.json` says it."""
+        usage = self.usage
         return {
-            "schema_version": RESULT_VERSION,
-            "task_name": self.task_name,
-            "rollout_name": self.rollout_name,
-            "job_name": self.job_name,
-            "attempt": self.attempt,
-            "trial": self.trial,
-            "arm": self.arm,
-            "skill_mode": self.skill_mode,
-            "rewards": self.rewards,
-            "agent": self.agent,
-            "agent_name": self.agent,
-            "model": self.model,
-            "sandbox": self.sandbox,
-            "sandbox_id": self.sandbox_id,
-            "image_fidelity": self.image_fidelity,
             "n_tool_calls": self.n_tool_calls,
             "n_skill_invocations": self.n_skill_invocations,
             "n_prompts": self.n_prompts,
-            "agent_result": {
-                "n_tool_calls": self.n_tool_calls,
-                "n_skill_invocations": self.n_skill_invocations,
-                "n_prompts": self.n_prompts,
-                "n_input_tokens": usage.input_tokens,
-                "n_output_tokens": usage.output_tokens,
-                "n_cache_read_tokens": usage.cache_read_tokens,
-                "n_cache_creation_tokens": usage.cache_write_tokens,
-                "total_tokens": total,
-                "cost_usd": usage.cost_usd,
-                "usage_source": usage.source,
-                "usage_details": self.usage_details,
-            },
+            "n_input_tokens": usage.input_tokens,
+            "n_output_tokens": usage.output_tokens,
+            "n_cache_read_tokens": usage.cache_read_tokens,
+            "n_cache_creation_tokens": usage.cache_write_tokens,
+            "total_tokens": _total(usage),
+            "cost_usd": usage.cost_usd,
+            "usage_source": usage.source,
+            "usage_details": self.usage_details,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of `result.json`. No top-level reward, total_tokens or status: each lives in one place."""
+        usage = self.usage
+        derived = {
+            "schema_version": RESULT_VERSION,
+            "agent_name": self.agent,
             "final_metrics": {
                 "total_prompt_tokens": usage.input_tokens,
                 "total_completion_tokens": usage.output_tokens,
                 "total_cost_usd": usage.cost_usd,
             },
-            "error": self.error,
             "error_category": (self.error_info or {}).get("code"),
-            "error_info": self.error_info,
-            "verifier_error": self.verifier_error,
             "verifier_error_category": (self.verifier_error_info or {}).get("code"),
-            "verifier_error_info": self.verifier_error_info,
             "verifier_isolation": self.isolation,
             "verification": self.verification or None,
-            "findings": self.findings,
-            "flags": self.flags,
-            "tests": self.tests,
-            "notices": self.notices,
-            "step_results": self.step_results,
-            "loop": self.loop,
-            "started_at": self.started_at,
-            "finished_at": self.finished_at,
-            "timing": self.timing,
-            "scenes": self.scenes,
-            "roles": self.roles,
-            "task_digest": self.task_digest,
             "env_hash": (self.world or {}).get("env_hash"),
-            "world": self.world,
-            "source": self.source,
-            **(
-                {"dataset_name": self.dataset_name, "dataset_version": self.dataset_version}
-                if self.dataset_name
-                else {}
-            ),
-            "plugins": self.plugins,
-            "core_version": self.core_version,
         }
+        fields: dict[str, Any] = {n: derived[n] if n in derived else getattr(self, n) for n in _WRITTEN}
+        if self.dataset_name:
+            fields |= {"dataset_name": self.dataset_name, "dataset_version": self.dataset_version}
+        written: dict[str, Any] = without_absurd(fields)
+        return written
+
+
+_NOT_ALWAYS = ("dataset_name", "dataset_version", "verdict", "settlement")
+_WRITTEN = [name for name in fields_of(Result) if name not in _NOT_ALWAYS]
 
 
 def _total(usage: Usage) -> int | None:

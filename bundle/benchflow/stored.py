@@ -16,6 +16,7 @@ from benchflow.notebook import html_of, table
 from benchflow_core.contracts.outcomes import Choice, outcome_of
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.stored import StoredFiles
+from benchflow_core.results.models import COLUMN, fields_of_type, marked
 
 if TYPE_CHECKING:
     import pandas
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["BenchmarkMetrics", "Comparisons", "Results", "collect_metrics", "compare", "results"]
 
 _SHOWN = 50
+_PLAIN = [name for name in fields_of_type(str, int) if name in marked(COLUMN) and name != "job_name"]
+"""Columns that are one text or one number."""
 
 
 class Results:
@@ -108,14 +111,9 @@ def _pandas() -> Any:
 def _flat(row: dict[str, Any], job: str) -> dict[str, Any]:
     used, timing = row.get("agent_result") or {}, row.get("timing") or {}
     rewards, info = row.get("rewards") or {}, row.get("error_info") or row.get("verifier_error_info") or {}
-    plain = (
-        "task_name rollout_name arm skill_mode agent model sandbox trial attempt image_fidelity verifier_isolation "
-        "n_prompts n_tool_calls n_skill_invocations error verifier_error started_at finished_at task_digest "
-        "dataset_name dataset_version core_version"
-    )
     return {
         "job": job,
-        **{key: row.get(key) for key in plain.split()},
+        **{key: row.get(key) for key in _PLAIN},
         "outcome": outcome_of(row),
         "reward": rewards.get("reward"),
         **{f"reward_{name}": value for name, value in rewards.items() if name != "reward"},

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,13 +26,6 @@ Row = dict[str, Any]
 """The fields of `result.json` that lists and statistics need, under the same names."""
 
 _VERSION: Final = 2
-_NAMES: Final = (
-    "task_name rollout_name job_name arm skill_mode trial attempt rewards agent model roles sandbox "
-    "image_fidelity verifier_isolation contested n_tool_calls n_skill_invocations n_prompts error error_info "
-    "verifier_error verifier_error_info flags timing started_at finished_at task_digest dataset_name "
-    "dataset_version core_version verdict agent_result plugins"
-)
-_KEYS: Final = _NAMES.split()
 _USAGE: Final = ("total_tokens", "n_input_tokens", "n_output_tokens", "cost_usd", "usage_source")
 _LONGEST_MESSAGE: Final = 400
 _SETTLED: Final = 2_000_000_000
@@ -105,7 +98,7 @@ def read_rows(files: ResultFiles, job: JobFolder, cache: Path | None) -> list[Ro
             fresh = True
             if result is None:
                 continue
-            row = _row_of(result)
+            row = _row_of(result, index.keys)
             index.put(name, state, row)
         row["rollout_dir"] = f"{job.path}/{name}"
         rows.append(row)
@@ -114,8 +107,8 @@ def read_rows(files: ResultFiles, job: JobFolder, cache: Path | None) -> list[Ro
     return rows
 
 
-def _row_of(result: Mapping[str, Any]) -> Row:
-    row: Row = {key: result.get(key) for key in _KEYS}
+def _row_of(result: Mapping[str, Any], keys: Sequence[str]) -> Row:
+    row: Row = {key: result.get(key) for key in keys}
     row["contested"] = contested_scores({"verification": None, **result})
     row["rollout_name"] = row["rollout_name"] or row["task_name"]
     for key in ("error", "verifier_error"):
@@ -134,6 +127,7 @@ class _Index:
 
     def __init__(self, files: ResultFiles, folder: str, cache: Path | None) -> None:
         self._files = files
+        self.keys = [*files.columns(), "contested"]
         self.folder = os.path.realpath(folder)
         self.rows: dict[str, tuple[list[int], list[Any]]] = {}
         self._path = (
@@ -144,19 +138,19 @@ class _Index:
             return
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             data = json.loads(self._path.read_bytes())
-            if (data["version"], data["folder"], data["keys"]) == (_VERSION, self.folder, _KEYS):
+            if (data["version"], data["folder"], data["keys"]) == (_VERSION, self.folder, self.keys):
                 self.rows = {name: (mark, values) for name, mark, values in data["rows"]}
 
     def get(self, name: str, state: os.stat_result) -> Row | None:
         found = self.rows.get(name)
-        if found is None or found[0] != _mark(state) or len(found[1]) != len(_KEYS):
+        if found is None or found[0] != _mark(state) or len(found[1]) != len(self.keys):
             return None
-        return dict(zip(_KEYS, found[1], strict=True))
+        return dict(zip(self.keys, found[1], strict=True))
 
     def put(self, name: str, state: os.stat_result, row: Row) -> None:
         settled = self._now - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED
         if settled and (row["error_info"] or {}).get("code") != "unreadable_result":
-            self.rows[name] = (_mark(state), [row[key] for key in _KEYS])
+            self.rows[name] = (_mark(state), [row[key] for key in self.keys])
         else:
             self.rows.pop(name, None)
 
@@ -164,7 +158,7 @@ class _Index:
         if self._path is None:
             return
         rows = [[name, mark, values] for name, (mark, values) in self.rows.items() if name in present]
-        data = {"version": _VERSION, "folder": self.folder, "keys": _KEYS, "rows": rows}
+        data = {"version": _VERSION, "folder": self.folder, "keys": self.keys, "rows": rows}
         with suppress(BenchflowError, OSError):  # a cache that cannot be written costs time, nothing else
             self._files.write(self._path, json.dumps(data, separators=(",", ":")).encode())
 
