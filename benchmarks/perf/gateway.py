@@ -46,7 +46,7 @@ async def main():
 
 asyncio.run(main())
 """
-RELAY, TRANSLATOR = "benchflow_gateway_relay.relay:Relay", "benchflow_service_litellm.gateway:Translator"
+RELAY, TRANSLATOR = "benchflow_gateway_relay.relay:Relay", "benchflow_service_litellm.gateway:TranslatingRelay"
 
 
 @dataclass

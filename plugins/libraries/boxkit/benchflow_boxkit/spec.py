@@ -59,7 +59,8 @@ def cloud_spec(
     caveats: Mapping[str, str] | None = None,
     refuse_image: Callable[[ImageRequest], None] | None = None,
 ) -> SandboxSpec:
-    """Make the spec of a cloud from the modules `provider`, `settings`, `leases` and `checks` of `package`.
+    """Make the spec of a cloud from the modules `provider`, `settings` (`read_settings`, `credentials`), `leases`
+    and `checks` of `package`.
 
     `refuse_image` raises for what the vendor cannot build, before anything starts.
     """
@@ -80,7 +81,7 @@ def cloud_spec(
         from benchflow_boxkit.accounts import account_checks
 
         remedy = f"Check {', '.join(requires)} and the network."
-        return account_checks(module("settings").Settings.of, module("checks").describe, remedy=remedy)
+        return account_checks(module("settings").read_settings, module("checks").describe, remedy=remedy)
 
     async def list_leases() -> AsyncIterator[Lease]:
         account = module("leases").account(os.environ)
@@ -98,7 +99,7 @@ def cloud_spec(
             await account.close()
 
     def refuse(options: Mapping[str, str], env: Mapping[str, str], request: ImageRequest) -> None:
-        module("settings").Settings.of(env, options)
+        module("settings").read_settings(env, options)
         if refuse_image is not None:
             refuse_image(request)
 

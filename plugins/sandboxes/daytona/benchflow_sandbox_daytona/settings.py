@@ -13,7 +13,7 @@ from benchflow_boxkit.sizes import Catalogue, Quantity, size_options
 from benchflow_core.contracts.quick import dataclass
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["OPTIONS", "DaytonaSettings", "credentials"]
+__all__ = ["OPTIONS", "DaytonaSettings", "credentials", "read_settings"]
 
 DEFAULT_URL: Final = "https://app.daytona.io/api"
 _SIZES: Final = (
@@ -81,3 +81,7 @@ def _profile(text: str) -> dict[str, str | None]:
     data = json.loads(text)
     api = next(row for row in data["profiles"] if row["id"] == data["activeProfile"])["api"]
     return {"DAYTONA_API_URL": api.get("url"), "DAYTONA_API_KEY": api["key"]} if api.get("key") else {}
+
+
+read_settings = DaytonaSettings.of
+"""What the spec of a cloud asks for by this name."""

@@ -12,7 +12,7 @@ from benchflow_boxkit.sizes import Catalogue, Quantity, size_options
 
 from benchflow_core.contracts.quick import dataclass
 
-__all__ = ["OPTIONS", "E2bSettings", "credentials"]
+__all__ = ["OPTIONS", "E2bSettings", "credentials", "read_settings"]
 
 _SIZES: Final = (
     Quantity("cpus", "cpus", "cores", 2, 8, step=1),
@@ -77,3 +77,7 @@ def credentials(env: Mapping[str, str]) -> Credentials:
         "" if values.get("E2B_API_KEY") else "E2B_API_KEY is not set",
         "Make a key in E2B's dashboard and set E2B_API_KEY.",
     )
+
+
+read_settings = E2bSettings.of
+"""What the spec of a cloud asks for by this name."""

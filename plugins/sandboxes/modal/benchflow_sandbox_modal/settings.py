@@ -12,7 +12,7 @@ from benchflow_boxkit.sizes import BoxSize, Catalogue, Quantity, size_options
 
 from benchflow_core.contracts.quick import dataclass
 
-__all__ = ["OPTIONS", "ModalSettings", "credentials", "gpu_of"]
+__all__ = ["OPTIONS", "ModalSettings", "credentials", "gpu_of", "read_settings"]
 
 DEFAULT_URL: Final = "https://api.modal.com"
 _SIZES: Final = (
@@ -100,3 +100,7 @@ def gpu_of(size: BoxSize) -> tuple[str | None, tuple[str, ...]]:
     elif len(size.gpu_types) > 1:
         notices = (f"Modal's sandboxes take one kind of GPU: the box gets {kind}.",)
     return f"{kind}:{size.gpus}", notices
+
+
+read_settings = ModalSettings.of
+"""What the spec of a cloud asks for by this name."""
