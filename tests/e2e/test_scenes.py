@@ -80,6 +80,7 @@ async def test_a_message_reaches_the_next_turn_of_its_addressee(play):
     [
         ("echo 'not json' > /app/.outbox/coder.json", "Expecting value"),
         (message("nobody", "x"), "it is for 'nobody'"),
+        (message("reviewer", "x"), "it is for 'reviewer'"),
         (message("coder", 3), "expected"),
         ("head -c 3000000 /dev/zero > /app/.outbox/coder.json", ""),
         ("ln -s /etc/passwd /app/.outbox/coder.json", "no regular file"),

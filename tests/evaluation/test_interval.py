@@ -34,6 +34,8 @@ def test_trials_that_always_agree_are_worth_no_more_than_one_each():
     """Ten trials of each of six tasks that know only one answer: the interval is that of six rollouts, not of sixty."""
     sure = [[1.0] * 10] * 3 + [[0.0] * 10] * 3
     assert st.effective_interval(sure) == pytest.approx(st.wilson(3, 6))
+    even = [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 1.0]]  # more alike than chance allows: worth no more than all
+    assert st.effective_interval(even) == pytest.approx(st.wilson(5, 8))
     chance = Random(1)
     loose = [[float(chance.random() < 0.5) for _ in range(10)] for _ in range(60)]
     low, high = st.effective_interval(loose)

@@ -11,8 +11,11 @@ from benchflow_core.errors import (
     BuildError,
     ConfigurationError,
     CredentialRefused,
+    ExecutorLost,
     InfrastructureError,
     ProviderRateLimited,
+    UnknownModel,
+    WorkerDiffers,
 )
 from benchflow_core.evaluation.budget import Budget, Spent, spent_of
 from benchflow_core.evaluation.config import RetryConfig
@@ -113,13 +116,14 @@ async def test_a_rate_limit_quiets_the_whole_provider():
     assert [d["wait"] for k, d in stage.told if k == "retry"] == [0.2]
 
 
-async def test_a_refused_key_stops_the_job():
+@pytest.mark.parametrize("error", [CredentialRefused, UnknownModel, WorkerDiffers, ExecutorLost])
+async def test_what_every_rollout_would_meet_stops_the_job(error):
     async def attempt(entry):
-        return failed(CredentialRefused("the key was refused"))
+        return failed(error("it is refused"))
 
     stage = Stage(attempt, concurrency=1)
     await stage.runner.run(entries(5))
-    assert stage.started == ["r0"] and stage.runner.stopping == "the key was refused" and stage.runner.left == 4
+    assert stage.started == ["r0"] and stage.runner.stopping == "it is refused" and stage.runner.left == 4
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,15 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from benchflow_core.contracts import Lease
 from benchflow_core.rollout import Host
+from benchflow_core.rollout.leases import _dead
 
 ROOT = Path(__file__).parents[2]
 HOLDER = """
@@ -101,3 +104,13 @@ def test_no_temporary_folder_is_without_an_owner() -> None:
         if not {"templates", "testing"} & set(path.relative_to(ROOT).parts) and made.search(path.read_text("utf-8"))
     ]
     assert found == ["benchflow_core/contracts/common.py"]
+
+
+@pytest.mark.parametrize(
+    ("owner_alive", "term", "removed"),
+    [(True, -1, False), (False, 60, True), (None, 60, False), (None, -1, True), (None, None, False)],
+)
+def test_whose_owner_cannot_be_asked_is_removed_when_its_term_is_over(owner_alive, term, removed) -> None:
+    expires = None if term is None else time.time() + term
+    lease = Lease("x", "box", {}, created_at=0.0, expires_at=expires, owner_alive=owner_alive)
+    assert _dead(lease) is removed

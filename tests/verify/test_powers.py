@@ -76,6 +76,7 @@ def test_a_bad_glob_is_named(glob: str) -> None:
         (added("/app/lib/libz.so.1"), "hides-library"),
         (added("/app/lib/strict.pm"), "hides-perl-module"),
         (added("/app/p", 0o4755), "rights"),
+        (added("/app/p", 0o2755), "rights"),
         (added("/app/a", type="link", target="/tests/expected.txt"), "link"),
         (added("/app/a", type="link", target="/dev/stdin"), "link"),
         (added("/app/a", type="link", target="b"), None),

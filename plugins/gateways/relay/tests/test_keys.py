@@ -9,9 +9,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from benchflow_gateway_relay.keys import cost_of
 from benchflow_testing_kit.host import eventually
 
-from benchflow_core.contracts import KeyRequest, RolloutKey
+from benchflow_core.contracts import KeyRequest, RolloutKey, Usage
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 
 WIRES = ("chat", "responses", "messages", "gemini")
@@ -242,3 +243,10 @@ async def test_a_closed_relay_is_closed(bench: Any) -> None:
         await bench.ask(key, "chat", "hello")
     with pytest.raises(InfrastructureError):
         await bench.key("chat")
+
+
+def test_what_was_read_from_and_written_to_a_cache_is_not_paid_twice() -> None:
+    used = Usage(input_tokens=100, output_tokens=10, cache_read_tokens=20, cache_write_tokens=30)
+    prices = {"input": 1.0, "output": 10.0, "cache_read": 0.1, "cache_write": 2.0}
+    assert cost_of(used, prices) == pytest.approx((50 * 1.0 + 10 * 10.0 + 20 * 0.1 + 30 * 2.0) / 1e6)
+    assert cost_of(used, {"input": 1.0}) is None

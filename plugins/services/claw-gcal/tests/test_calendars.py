@@ -137,6 +137,11 @@ def test_sharing(ann, bob):
         calendarId="primary", body={"role": "reader", "scope": {"type": "domain", "value": "claw.example"}}
     ).execute()
     assert "Open" in bob.names(ann.address)
+    for of_the_domain, of_the_user in (("reader", "writer"), ("writer", "reader")):  # the higher one counts
+        acl.patch(calendarId="primary", ruleId="domain:claw.example", body={"role": of_the_domain}).execute()
+        scope = {"type": "user", "value": bob.address}
+        acl.insert(calendarId="primary", body={"role": of_the_user, "scope": scope}).execute()
+        assert bob.patch(made["id"], calendar=ann.address, summary=of_the_user)["summary"] == of_the_user
 
 
 @shows("events.insert > freebusy.query")

@@ -98,6 +98,7 @@ def seeker(server):
         ("pasta | approve", "budget lunch sent"),
         ("{pasta approve}", "budget lunch sent"),
         ("from:priya pasta OR approve", "budget"),
+        ("from:tom pasta OR approve", "lunch"),
         ("(from:priya subject:old) OR from:tom", "old lunch"),
         ("-{from:priya from:tom}", "report sent"),
         ("in:inbox", "budget lunch report"),

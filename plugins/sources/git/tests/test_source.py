@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from benchflow_source_git.fetch import fetch_snapshot
 from benchflow_source_git.plugin import matches
+from benchflow_source_git.program import GitFailed
+from benchflow_source_git.program import git as run_git
 from benchflow_testing_kit import SourceConformance
 
 from benchflow_core.contracts import SourceRequest
@@ -337,3 +339,20 @@ def test_many_processes_on_one_cache(bare, tmp_path):
         worker.join(60)
         assert worker.exitcode == 0
     assert len({json.dumps(f) for f in found}) == 2
+
+
+def test_no_transport_that_runs_commands_is_used(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    with pytest.raises(GitFailed, match="not allowed"):
+        run_git("ls-remote", f"ext::touch {mark}", cwd=tmp_path)
+    assert not mark.exists()
+
+
+def test_a_hook_around_us_does_not_turn_our_commands_on_its_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ours", "theirs"):
+        git("init", "-q", name, cwd=tmp_path)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "theirs" / ".git"))
+    found = run_git("rev-parse", "--absolute-git-dir", cwd=tmp_path / "ours").strip()
+    assert found == str((tmp_path / "ours" / ".git").resolve())
