@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,47 +10,31 @@ from benchflow_core.errors import ConfigurationError
 
 __all__ = ["user_env"]
 
-_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
-
 
 def user_env(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables that are set already win over the file. `BENCHFLOW_DOTENV_PATH` names another file; empty: none."""
+    """Return the variables; those that are set already win over the file.
+
+    `BENCHFLOW_DOTENV_PATH` names another file; empty: none.
+    """
     env = dict(os.environ if environ is None else environ)
     named = env.get("BENCHFLOW_DOTENV_PATH")
-    if named == "":
-        return env
     path = Path(named or ".env")
-    try:
-        text = path.read_text("utf-8")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        if named:
-            raise ConfigurationError(f"BENCHFLOW_DOTENV_PATH: {path} is not a file.") from None
+    if named == "" or not (named or path.is_file()):
         return env
+    if not path.is_file():
+        raise ConfigurationError(f"BENCHFLOW_DOTENV_PATH: {path} is not a file.")
+    return {**_read(path), **env}
+
+
+def _read(path: Path) -> dict[str, str]:
+    from dotenv.parser import parse_stream
+
+    try:
+        with path.open(encoding="utf-8") as file:
+            lines = list(parse_stream(file))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}.") from error
-    return {**_parse(text, path), **env}
-
-
-def _parse(text: str, path: Path) -> dict[str, str]:
-    values = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise ConfigurationError(f"{path}, line {number}: expected NAME=value.")
-        values[match[1]] = _value(match[2])
-    return values
-
-
-def _value(text: str) -> str:
-    """Quotes as a shell reads them, without expansion; a comment may follow an unquoted value."""
-    if text[:1] == "'" and (end := text.find("'", 1)) > 0:
-        return text[1:end]
-    if text[:1] == '"':
-        closed = re.match(r'"((?:[^"\\]|\\.)*)"', text)
-        if closed:
-            return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), closed[1])
-    return re.sub(r"\s+#.*$", "", text).strip()
+    for line in lines:
+        if line.error or (line.key is not None and line.value is None):
+            raise ConfigurationError(f"{path}, line {line.original.line}: expected NAME=value.")
+    return {line.key: line.value for line in lines if line.key is not None and line.value is not None}

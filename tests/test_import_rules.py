@@ -37,9 +37,8 @@ LAYERS = (
 
 OTHER_MEANINGS = {
     "claude": "the beginning of a model's name",
-    "gemini": "a model API, and the provider that speaks it",
+    "gemini": "a model API",
     "isolation": "the setting that names a verifier policy",
-    "litellm": "a provider: somebody's own LiteLLM server",
     "metrics": "an older spelling of eval metrics, and its place in the help",
     "scenes": "the section of a config or a task that lists them",
     "script": "the file name of a test script, in the verifier's guard",

@@ -80,7 +80,7 @@ def test_all_packages_carry_one_version():
 
 
 def test_the_core_depends_on_little():
-    allowed = {"click", "packaging", "pluggy", "pydantic", "pyyaml", "rich"}
+    allowed = {"click", "packaging", "pluggy", "pydantic", "python-dotenv", "pyyaml", "rich"}
     assert {d.split(">")[0] for d in project_of(ROOT)["dependencies"]} <= allowed
 
 

@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.results.encode import encoder
-from benchflow_core.results.files import cannot_write
+from benchflow_core.results.files import cannot_write, encoder
 from benchflow_core.results.redact import Redactor
 
 __all__ = ["JOURNAL", "Journal", "follow", "read_journal"]

@@ -10,8 +10,7 @@ from typing import Any
 
 from benchflow_core.contracts.gateways import Exchange
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.results.encode import encoder
-from benchflow_core.results.files import cannot_write, read_json
+from benchflow_core.results.files import cannot_write, encoder, read_json
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.results.redact import Redactor
 

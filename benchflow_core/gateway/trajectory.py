@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from benchflow_core.contracts.gateways import Exchange
 from benchflow_core.results.clock import stamp
-from benchflow_core.results.encode import encoder
-from benchflow_core.results.files import cannot_write
+from benchflow_core.results.files import cannot_write, encoder
 from benchflow_core.results.redact import Redactor
 
 __all__ = ["exchange_json", "write_llm_trajectory"]

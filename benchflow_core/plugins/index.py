@@ -68,7 +68,7 @@ class Problem:
     name: str
     distribution: Distribution
     code: str
-    """`name`, `entry-point`, `group`, `incompatible`, `import`, `hook`, `spec`, `output`, `side-effect`, `misspelt`,
+    """`name`, `entry-point`, `group`, `incompatible`, `import`, `hook`, `spec`, `output`, `misspelt`,
     `duplicate`."""
     message: str
     remedy: str = ""

@@ -16,7 +16,6 @@ from benchflow_core.plugins.compatibility import incompatible
 from benchflow_core.plugins.complaints import told, with_article
 from benchflow_core.plugins.index import Plugin, Problem, kind_of
 from benchflow_core.plugins.remedies import reinstall_command, update_command
-from benchflow_core.plugins.restore import put_back
 from benchflow_core.plugins.specs import wrong_fields
 from benchflow_core.plugins.stdout import quiet_stdout
 from benchflow_core.quick import dataclass
@@ -61,7 +60,7 @@ class Loader:
         spec: Any = None
         problem: Problem | None = None
         notes: list[Problem] = []
-        with quiet_stdout() as caught, put_back() as changed:
+        with quiet_stdout() as caught:
             try:
                 spec = self._spec(plugin)
                 notes += self._misspelt(plugin)
@@ -69,7 +68,6 @@ class Loader:
                 problem = _problem(plugin, broken)
         if text := caught.getvalue().strip():
             notes.append(_note(plugin, "output", f"It prints to stdout when it is loaded: {_start(text)!r}."))
-        notes += [_note(plugin, "side-effect", f"It {what} when it is loaded.") for what in changed]
         return Outcome(spec, problem, tuple(notes))
 
     def _spec(self, plugin: Plugin) -> Any:

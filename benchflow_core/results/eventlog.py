@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.results.clock import stamp
-from benchflow_core.results.encode import encoder
-from benchflow_core.results.files import cannot_write
+from benchflow_core.results.files import cannot_write, encoder
 from benchflow_core.results.pieces import Pieces
 from benchflow_core.results.redact import Redactor
 from benchflow_core.results.trajectory import CHUNKS, with_text

@@ -160,18 +160,6 @@ def test_a_plugin_that_prints_cannot_spoil_json(fake_bench):
     assert "'hello from the import'" in listed.json[0]["warnings"][0]
 
 
-def test_a_plugin_that_meddles_with_the_process(fake_bench, tmp_path):
-    """`bench use` prints where it is and whether it can still be ended, after the plugin was loaded."""
-    ran = fake_bench("use", "sandbox", "meddling", "--where", fakes=["command", "meddling"])
-    assert ran.out == f"using sandbox:meddling of fake-meddling\nin {fake_bench.site.parent}, ended by SIGTERM: True\n"
-    who = "warning: Plugin sandbox:meddling of fake-meddling 1.0: It"
-    assert ran.err.splitlines() == [
-        f"{who} changes the working directory when it is loaded.",
-        f"{who} takes over SIGTERM when it is loaded.",
-        f"{who} starts a thread that keeps the command from ending when it is loaded.",
-    ]
-
-
 def test_a_plugin_that_is_not_done_loading_is_named_meanwhile(fake_bench):
     env = fake_bench.env(["slow"], {"FAKE_SLOW_SECONDS": "600"})
     argv = fake_bench.argv("plugins", "list")
