@@ -45,7 +45,7 @@ _HOME = {
     "exporters": "ExporterSpec JobResults RolloutRecord",
     "features": "FeatureBox FeatureJob FeaturePlan FeatureRun FeatureSpec FinishedRollout PlanView RunView",
     "gateways": "Exchange Gateway GatewayContext GatewaySpec KeyRequest ModelEndpoint ModelTarget Provider ProviderCredential ProviderParameter RolloutKey Wire",
-    "isolation": "IsolationPolicy IsolationRequest ReferenceRun RunVerifier Verdict VerifierBox noted",
+    "isolation": "IsolationPolicy IsolationRequest ReferenceRun RunVerifier Verdict VerifyBox noted",
     "logs": "CappedLog",
     "panels": "Panel PanelBars PanelBlock PanelFacts PanelTable PanelText",
     "results": "EvaluationResult OwnedPanel ResultsReader TaskScores",

@@ -26,7 +26,7 @@ __all__ = [
     "ReferenceRun",
     "RunVerifier",
     "Verdict",
-    "VerifierBox",
+    "VerifyBox",
     "noted",
 ]
 
@@ -55,7 +55,7 @@ class ReferenceRun:
 
 
 @dataclass(slots=True)
-class VerifierBox:
+class VerifyBox:
     """A box for one run of the verifier. The core makes its folders new and forwards ports into it."""
 
     sandbox: Sandbox
@@ -92,7 +92,7 @@ class Verdict:
     """Of a reference run: what differs from the image."""
 
 
-OpenBox: TypeAlias = "Callable[[], AbstractAsyncContextManager[VerifierBox]]"
+OpenBox: TypeAlias = "Callable[[], AbstractAsyncContextManager[VerifyBox]]"
 RunVerifier = Callable[[OpenBox, Path, int], Awaitable[Verdict]]
 """Run the verifier in such a box, its output in that folder, at most so many times until it gives a reward."""
 
@@ -147,7 +147,7 @@ class IsolationRequest:
         entries = {**self.image.env, **self.start.env, **self.env}.get("PATH", _PATH).split(":")
         return tuple(entry.rstrip("/") for entry in entries if entry.startswith("/"))
 
-    def env_in(self, box: VerifierBox) -> dict[str, str]:
+    def env_in(self, box: VerifyBox) -> dict[str, str]:
         """Return every variable that the verifier gets from us.
 
         With SHLVL set, a shell whose input is a socket does not take itself for a remote login and read start-up files.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.contracts.common import private_folder
-from benchflow_core.contracts.isolation import IsolationRequest, RunVerifier, Verdict, VerifierBox, noted
+from benchflow_core.contracts.isolation import IsolationRequest, RunVerifier, Verdict, VerifyBox, noted
 from benchflow_core.contracts.sandboxes import ImageRef, ImageRequest, Sandbox
 from benchflow_core.contracts.tasks import Artifact
 from benchflow_core.errors import TransferRefused, VerifierError
@@ -65,13 +65,13 @@ async def verify_shared(request: IsolationRequest, run: RunVerifier) -> Verdict:
 
 
 @contextlib.asynccontextmanager
-async def _agents_box(request: IsolationRequest) -> AsyncIterator[VerifierBox]:
+async def _agents_box(request: IsolationRequest) -> AsyncIterator[VerifyBox]:
     box, own, before = request.sandbox, request.settings.network, request.start.network
     is_last = request.step is None or request.step is request.task.steps[-1]  # a later one may need what runs now
     if own is not None and own != before:
         await box.set_network(own)
     try:
-        yield VerifierBox(box, request.image, request.start, request.workdir, kill=is_last and not request.soft)
+        yield VerifyBox(box, request.image, request.start, request.workdir, kill=is_last and not request.soft)
     finally:
         if own is not None and own != before:
             await box.set_network(before)
@@ -81,8 +81,8 @@ async def verify_without_box(request: IsolationRequest, run: RunVerifier) -> Ver
     """Verify by looking at what was brought out already."""
 
     @contextlib.asynccontextmanager
-    async def no_box() -> AsyncIterator[VerifierBox]:
-        yield VerifierBox(request.sandbox, request.image, request.start, request.workdir, kill=False)
+    async def no_box() -> AsyncIterator[VerifyBox]:
+        yield VerifyBox(request.sandbox, request.image, request.start, request.workdir, kill=False)
 
     return await run(no_box, request.output_dir, 1 if request.soft else 2)
 
@@ -113,7 +113,7 @@ async def verify_separate(request: IsolationRequest, run: RunVerifier) -> Verdic
 @contextlib.asynccontextmanager
 async def _own_box(
     request: IsolationRequest, image: ImageRef, carried: Sequence[tuple[Path, str]]
-) -> AsyncIterator[VerifierBox]:
+) -> AsyncIterator[VerifyBox]:
     own, network = request.settings.environment, request.settings.network
     start = replace(request.start, workdir=request.workdir, network=network or request.start.network)
     if own is not None:
@@ -123,7 +123,7 @@ async def _own_box(
     async with request.box(image, start) as box:
         for source, target in carried:
             await box.upload(source, target)
-        yield VerifierBox(box, image, start, start.workdir or image.workdir)
+        yield VerifyBox(box, image, start, start.workdir or image.workdir)
 
 
 def _image_request(request: IsolationRequest) -> ImageRequest:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
-from benchflow_core.contracts.isolation import OpenBox, Verdict, VerifierBox, noted
+from benchflow_core.contracts.isolation import OpenBox, Verdict, VerifyBox, noted
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
 from benchflow_core.errors import (
@@ -120,7 +120,7 @@ async def _run(request: VerifyRequest, open_box: OpenBox, output_dir: Path, atte
 
 
 @contextlib.asynccontextmanager
-async def _ready(request: VerifyRequest, box: VerifierBox) -> AsyncIterator[dict[str, str]]:
+async def _ready(request: VerifyRequest, box: VerifyBox) -> AsyncIterator[dict[str, str]]:
     """Make the box what every verifier finds: new folders, the agent's ports, the world. Yields the variables."""
     env, settings, own = request.env_in(box), request.settings, box.sandbox is not request.sandbox
     if not request.spec.needs_box:
@@ -141,7 +141,7 @@ async def _ready(request: VerifyRequest, box: VerifierBox) -> AsyncIterator[dict
 
 
 @contextlib.asynccontextmanager
-async def _world(request: VerifyRequest, box: VerifierBox, *, own: bool) -> AsyncIterator[Mapping[str, str]]:
+async def _world(request: VerifyRequest, box: VerifyBox, *, own: bool) -> AsyncIterator[Mapping[str, str]]:
     """The world's state and services in the verifier's box. In the agent's own box nothing of it stays."""
     world = request.world
     if world is None:
@@ -161,7 +161,7 @@ async def _world(request: VerifyRequest, box: VerifierBox, *, own: bool) -> Asyn
                 await world.clear(box.sandbox)
 
 
-async def _result(request: VerifyRequest, box: VerifierBox, env: Mapping[str, str]) -> VerifyResult:
+async def _result(request: VerifyRequest, box: VerifyBox, env: Mapping[str, str]) -> VerifyResult:
     settings = request.settings
 
     async def collect(exit_code: int) -> RewardFiles:

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from benchflow_core.contracts import Capability, Change, IsolationRequest, Sandbox, Snapshot, VerifierBox
+from benchflow_core.contracts import Capability, Change, IsolationRequest, Sandbox, Snapshot, VerifyBox
 from benchflow_core.errors import InfrastructureError, SandboxLost, VerifierError
 from benchflow_feature_isolation.clean import Undo
 from benchflow_feature_isolation.origin import Places, ancestors
 
-__all__ = ["Captured", "ReadingBox", "capture", "port_name"]
+__all__ = ["CapturedState", "ReadingBox", "capture", "port_name"]
 
-_EVERY: Final = 0.1
+_EVERY: Final = 0.01  # a test may listen for a moment only
 
 
 def port_name(port: int) -> str:
@@ -24,7 +24,7 @@ def port_name(port: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CapturedState:
     """One state that readings are made of."""
 
     snapshot: Snapshot
@@ -32,14 +32,16 @@ class Captured:
     ports: tuple[int, ...]
 
 
-async def capture(request: IsolationRequest) -> Captured:
+async def capture(request: IsolationRequest) -> CapturedState:
     """Take the snapshot. What the agent left running goes on in its own box."""
     listening = await request.sandbox.listening() if Capability.PORTS in request.capabilities else []
     snapshot = await request.sandbox.snapshot(f"verify-{secrets.token_hex(4)}")
     if snapshot.changes is None:
         await request.provider.forget(snapshot)
         raise InfrastructureError("the sandbox declares 'changes', but its snapshot does not list them.")
-    return Captured(snapshot, snapshot.changes, tuple(port for port in listening if port not in request.service_ports))
+    return CapturedState(
+        snapshot, snapshot.changes, tuple(port for port in listening if port not in request.service_ports)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,13 @@ class ReadingBox:
     """Starts boxes for readings of one captured state."""
 
     request: IsolationRequest
-    state: Captured
+    state: CapturedState
     places: Places
     always: tuple[str, ...]
     """Undone in every reading."""
 
     @contextlib.asynccontextmanager
-    async def open(self, undos: Sequence[Undo], listened: set[int] | None = None) -> AsyncIterator[VerifierBox]:
+    async def open(self, undos: Sequence[Undo], listened: set[int] | None = None) -> AsyncIterator[VerifyBox]:
         """A box with these changes undone. `listened` gets every port that was listened on in it."""
         request, paths = self.request, dict.fromkeys([*self.always, *(u.path for u in undos if u.reverts)])
         start = replace(
@@ -65,7 +67,7 @@ class ReadingBox:
         left_out = {undo.path for undo in undos}
         async with request.box(self.state.snapshot.image, start) as box, _watch(box, listened):
             await self._give(box, list(paths))
-            yield VerifierBox(
+            yield VerifyBox(
                 box,
                 request.image,
                 start,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
 
 from benchflow_core.contracts import ReferenceRun
 from benchflow_feature_isolation.clean import Undo, judge
@@ -11,8 +10,6 @@ from benchflow_feature_isolation.origin import Places
 from benchflow_feature_isolation.shadowing import ImageNames
 
 __all__ = ["find_culprits", "split_covered"]
-
-MOST_RUNS: Final = 8
 
 
 def split_covered(
@@ -29,7 +26,7 @@ def split_covered(
 
 
 async def find_culprits(
-    undos: Sequence[Undo], differs: Callable[[Sequence[Undo]], Awaitable[bool]], most: int = MOST_RUNS
+    undos: Sequence[Undo], differs: Callable[[Sequence[Undo]], Awaitable[bool]], most: int = 8
 ) -> list[Undo]:
     """Return a smallest set that makes the difference by itself; where the runs are used up, what is left to search.
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from benchflow_core.contracts import IsolationRequest, Rewards, RunVerifier, Verdict, private_folder
 from benchflow_core.errors import InfrastructureError
-from benchflow_feature_isolation.box import Captured, ReadingBox, capture, port_name
+from benchflow_feature_isolation.box import CapturedState, ReadingBox, capture, port_name
 from benchflow_feature_isolation.clean import Judgement, Undo, judge
 from benchflow_feature_isolation.diffs import with_diffs
 from benchflow_feature_isolation.evidence import find_culprits, split_covered
@@ -42,7 +42,7 @@ async def verify_fresh(request: IsolationRequest, run: RunVerifier) -> Verdict:
 class _Readings:
     """The readings of one captured state."""
 
-    def __init__(self, request: IsolationRequest, run: RunVerifier, state: Captured) -> None:
+    def __init__(self, request: IsolationRequest, run: RunVerifier, state: CapturedState) -> None:
         self.request, self.run, self.state = request, run, state
         self.places: Places = places_of(request)
         self.names = ImageNames()
