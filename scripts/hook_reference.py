@@ -41,7 +41,6 @@ SHARED = {
     "scenes": "Scenes, and the steps they become",
     "results": "Results to read",
     "panels": "Panels",
-    "users": "Simulated users",
     "common": "Shared types",
 }
 """Modules of the contracts that belong to no kind, and their headings."""

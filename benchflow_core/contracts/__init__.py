@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.sessions import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
-    from benchflow_core.contracts.users import *
     from benchflow_core.contracts.verifiers import *
 
 _HOME = {
@@ -38,7 +37,7 @@ _HOME = {
     "agents": "AgentContext AgentOption AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
     "commands": "CommandContext CommandSpec",
     "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder upload_secret",
-    "drivers": "DriverSpec Episode SoftVerdict TurnRecord",
+    "drivers": "BaseUser DriverSpec Episode RoundResult SoftVerdict TurnRecord",
     "environments": "EnvironmentSpec HostServiceContext ServiceContext ServiceSpec StateBackend",
     "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",
     "executors": "Capacity Executor ExecutorContext ExecutorSpec Hear ItemResult JobGateways JobWorker OpenWorker PlanItem",
@@ -54,7 +53,6 @@ _HOME = {
     "sources": "Fetched SourceRequest SourceSpec",
     "scenes": "DriveStep Role Scene Turn",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",
-    "users": "BaseUser RoundResult",
     "verifiers": "TestOutcome VerifierSpec VerifyContext VerifyResult",
 }
 

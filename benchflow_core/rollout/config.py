@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchflow_core.contracts.agents import PermissionPolicy
+from benchflow_core.contracts.drivers import BaseUser
 from benchflow_core.contracts.scenes import Scene
-from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import UsageError
 from benchflow_core.rollout.learned import Learned
 from benchflow_core.world.choice import StateChoice

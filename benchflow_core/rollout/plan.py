@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, Layer, Runtime
 from benchflow_core.contracts.core import LoadedPlugin
+from benchflow_core.contracts.drivers import BaseUser
 from benchflow_core.contracts.sandboxes import ImageRequest
 from benchflow_core.contracts.scenes import DriveStep, Role, Scene, compile_scenes_to_steps
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.quick import dataclass

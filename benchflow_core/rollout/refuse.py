@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.common import Capability, McpServer
+from benchflow_core.contracts.drivers import BaseUser
 from benchflow_core.contracts.tasks import Task, VerifierSettings
-from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.dotted import resolve

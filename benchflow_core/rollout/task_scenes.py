@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from benchflow_core.contracts.drivers import BaseUser
 from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.contracts.tasks import Task
-from benchflow_core.contracts.users import BaseUser
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.plugins import Registry
 from benchflow_core.rollout.choose import user_driver

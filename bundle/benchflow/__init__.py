@@ -14,7 +14,7 @@ _HOME = {
     "benchflow.sdk": "SDK",
     "benchflow.task_runtime": "BashToolResult TaskRuntime TaskRuntimeConfig TaskRuntimeResult",
     "benchflow_core.contracts.scenes": "Role Scene Turn compile_scenes_to_steps",
-    "benchflow_core.contracts.users": "BaseUser RoundResult",
+    "benchflow_core.contracts.drivers": "BaseUser RoundResult",
     "benchflow_driver_scenes.model_user": "ModelUser",
     "benchflow_driver_scenes.users": "FunctionUser PassthroughUser",
     "benchflow_core.rollout": "Host Rollout RolloutConfig RolloutResult",

@@ -15,9 +15,8 @@ def benchflow_command():
         @click.argument("kind")
         @click.argument("names", nargs=-1)
         @click.option("--explode", is_flag=True)
-        @click.option("--where", is_flag=True)
         @click.pass_obj
-        def use(ui, kind, names, explode, where):
+        def use(ui, kind, names, explode):
             """Load plugins."""
             if explode:
                 raise ZeroDivisionError("as asked")
@@ -27,11 +26,6 @@ def benchflow_command():
                 loaded = [registry().get(kind, name) for name in names] or registry().all(kind)
             stamps = [{**one.stamp(), "summary": one.spec.summary} for one in loaded]
             ui.emit(stamps, lambda: [ui.out(f"using {one.kind}:{one.name} of {one.distribution}") for one in loaded])
-            if where:
-                import os
-                import signal
-
-                ui.out(f"in {os.getcwd()}, ended by SIGTERM: {signal.getsignal(signal.SIGTERM) is signal.SIG_DFL}")
 
         return use
 
