@@ -120,7 +120,7 @@ def missing_image(found: TaskEnvironment, folder: Path, report: Report) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifierBox:
+class SeparateVerifier:
     """The verifier's own box. With `bundled` its image already holds the tests."""
 
     box: TaskEnvironment
@@ -141,7 +141,7 @@ def _mode(verifier: VerifierTable) -> str | None:
 
 def verifier_box(
     config: TaskConfig, root: Path, step: StepTable | None, tests: Path, step_tests: Path | None
-) -> VerifierBox:
+) -> SeparateVerifier:
     """Limits come from the nearest table; the image from the first place that has one.
 
     Step table's image, step's tests folder, task table's image, the tests folder, and last the agent's own.
@@ -154,12 +154,12 @@ def verifier_box(
     for table, folder in places:
         inside(folder, root)
         if table is not None and table.docker_image:
-            return VerifierBox(_with_image(settings, table.docker_image, folder, root), True)
+            return SeparateVerifier(_with_image(settings, table.docker_image, folder, root), True)
         if any((folder / name).is_file() for name in (DOCKERFILE, COMPOSE)):
-            return VerifierBox(_with_image(settings, None, folder, root), True)
+            return SeparateVerifier(_with_image(settings, None, folder, root), True)
     image = config.environment.docker_image
     os = settings.os or config.environment.os
-    return VerifierBox(_with_image(settings, image, root / "environment", root, os=os, upload=True), False)
+    return SeparateVerifier(_with_image(settings, image, root / "environment", root, os=os, upload=True), False)
 
 
 def _with_image(

@@ -19,7 +19,7 @@ _MAX_BODY = 128 * 1024 * 1024
 
 
 class RequestRefused(Exception):
-    """The gateway's own no."""
+    """Raised when the gateway itself rejects a request."""
 
     def __init__(self, status: int, message: str, kind: str = "refused") -> None:
         super().__init__(message)

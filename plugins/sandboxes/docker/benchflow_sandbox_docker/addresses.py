@@ -22,7 +22,7 @@ _ALWAYS: Final = (SERVICES, "169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128")
 
 
 def watch(changed: Callable[[], None]) -> Callable[[], None]:
-    """Tells when this machine gets or loses an address, as with a new network of somebody's; returns what ends that."""
+    """Call `changed` whenever this host gains or loses an IP address; return a function that stops watching."""
     if not hasattr(socket, "AF_NETLINK"):
         return lambda: None
     loop = asyncio.get_running_loop()

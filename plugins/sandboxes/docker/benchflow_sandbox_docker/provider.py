@@ -118,7 +118,8 @@ class DockerProvider:
     def keep(self, sandbox: ComposeSandbox) -> None:
         self._boxes.add(sandbox)
 
-    def beside(self, token: str) -> ComposeSandbox | None:
+    def compose_box_for(self, token: str) -> ComposeSandbox | None:
+        """Return the box whose services a state was captured beside, or `None` when it is gone."""
         many = (box for box in self._boxes if not isinstance(box, DockerSandbox) and len(box.boxes) > 1)
         return next((box for box in many if box.around.beside == token), None)
 

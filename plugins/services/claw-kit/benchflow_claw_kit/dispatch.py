@@ -191,7 +191,7 @@ def _matches(header: str, etag: str) -> bool:
 
 
 def _overridden(request: Request) -> Request:
-    """A GET too long for a URL arrives as a form in a POST."""
+    """Apply `X-HTTP-Method-Override`: a POST whose form carries the query of a GET too long for a URL."""
     verb = request.header("x-http-method-override").upper()
     if request.method != "POST" or not verb:
         return request

@@ -204,5 +204,5 @@ class BackedBox:
         await self.sandbox.set_network(NetworkPolicy("public" if public else "none"))
 
     async def die(self) -> None:
-        """Without a word to anybody."""
+        """Kill the box without notifying the client."""
         await self.sandbox.stop()

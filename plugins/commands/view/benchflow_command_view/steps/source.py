@@ -74,7 +74,7 @@ class StepSource:
         return [self._with_calls(shown(self.store.get(n))) for n in range(first, last)]
 
     def step(self, number: int) -> dict[str, Any]:
-        """Whole."""
+        """Return one step in full."""
         return self._with_calls(shown(self.store.get(number), whole=True))
 
     def _with_calls(self, step: dict[str, Any]) -> dict[str, Any]:

@@ -47,8 +47,8 @@ class Nets:
     apart: tuple[str, ...] = ()
     """Addresses among them that must not be reached."""
 
-    def beside(self) -> Nets:
-        """As a second `main` sees them: at an address of its own, without a name, and not reached by the first."""
+    def for_second_main(self) -> Nets:
+        """Return the networks for a second `main`: own address, no DNS name, unreachable from the first."""
         return Nets(self.by_name, {**self.at, MAIN: self.at[_BESIDE]}, tuple(self.at[MAIN].values()))
 
     def of(self, service: ComposeService) -> dict[str, Net]:

@@ -38,8 +38,8 @@ class StartsBoxes(Protocol):
 
     def forget_box(self, sandbox: ComposeSandbox) -> None: ...
 
-    def beside(self, token: str) -> ComposeSandbox | None:
-        """The running services that a state was captured beside."""
+    def compose_box_for(self, token: str) -> ComposeSandbox | None:
+        """Return the running services that a state was captured beside."""
 
 
 class RolloutResources:
@@ -175,7 +175,7 @@ async def start_captured(
 ) -> ComposeSandbox:
     """`main` once more, as it was captured, with volumes of its own, among the services of the first as they are."""
     meta, main = dict(image.meta["compose"]), project.main
-    first = provider.beside(meta["beside"]) if meta["beside"] else None
+    first = provider.compose_box_for(meta["beside"]) if meta["beside"] else None
     if meta["beside"] and first is None:
         raise SandboxStartError("The services that this state was captured beside are gone.", retryable=False)
     there = first.around if first is not None and isinstance(first.around, RolloutResources) else None
@@ -186,7 +186,7 @@ async def start_captured(
     around.beside = meta["beside"]
     sandbox = ComposeSandbox(around, meta, provider.forget_box)
     provider.keep(sandbox)
-    nets = there.nets.beside() if there else networks.Nets({}, {})
+    nets = there.nets.for_second_main() if there else networks.Nets({}, {})
     try:
         name = f"benchflow-{networks.token()}"
         await around.make(alone, name, {}, provider.labels("volume", request))

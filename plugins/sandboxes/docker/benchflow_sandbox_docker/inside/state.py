@@ -25,7 +25,7 @@ ENGINE_FILES = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
 
 
 def cut_off(wanted: bool) -> None:
-    """No way out but loopback, or the way out again."""
+    """Block all traffic except loopback, or unblock it."""
     forbid(["0.0.0.0/0", "::/0"], CUT_OFF, undo=not wanted)
 
 

@@ -19,7 +19,7 @@ Answer = dict[str, Any]
 
 
 def _said(call: SlackCall, needed: bool) -> str:
-    """`markdown_text`, and the text of chunks."""
+    """Return the text of a streamed message: `markdown_text` plus its chunks."""
     chunks = call.structure("chunks", "invalid_chunks") or []
     if not isinstance(chunks, list) or not all(isinstance(one, dict) for one in chunks):
         raise SlackError("invalid_chunks")

@@ -57,7 +57,7 @@ class PtyTerminal:
 
 
 class Terminals:
-    """Of one box."""
+    """The terminals of one box."""
 
     def __init__(self, box: BackedBox) -> None:
         self._box = box

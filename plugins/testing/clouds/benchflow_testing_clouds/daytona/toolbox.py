@@ -61,7 +61,7 @@ class SessionCommand:
 
 
 class Toolbox:
-    """Of one box."""
+    """The toolbox API of one box."""
 
     def __init__(self, box: BackedBox, ledger: Ledger) -> None:
         self._box, self._ledger = box, ledger

@@ -23,7 +23,7 @@ _FILENAME = re.compile(r'filename="([^"]*)"')
 
 
 class EnvdFiles:
-    """Of one box."""
+    """The file calls of one box."""
 
     def __init__(self, box: BackedBox, user: str, ledger: Ledger) -> None:
         self._box, self._user, self._ledger = box, user, ledger

@@ -48,7 +48,7 @@ def user_of(request: web.Request) -> str:
 
 
 class Processes:
-    """Of one box."""
+    """The process table of one box."""
 
     def __init__(self, box: BackedBox, user: str, workdir: str, ledger: Ledger) -> None:
         self._box, self._user, self._workdir, self._ledger = box, user, workdir, ledger
