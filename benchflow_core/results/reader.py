@@ -17,22 +17,22 @@ __all__ = ["find_reader", "reader_class", "statistics_of"]
 DISTRIBUTION: Final = "benchflow-command-results"
 
 
-def find_reader() -> Any | None:
-    """Return the class of the installed `ResultsReader`; `None` where its package is missing or blocked."""
+def reader_class() -> Any:
+    """Return the class of the installed `ResultsReader`. The error says what to install, or what is wrong with it."""
     found = next((p for p in registry().plugins(COMMAND_GROUP) if p.distribution.name == DISTRIBUTION), None)
     if found is None:
-        return None
+        remedy = registry().kept_out("command") or f"Run: {install_command(DISTRIBUTION)}"
+        raise PluginError(f"reading results comes with {DISTRIBUTION}.", remedy=remedy)
     loaded = registry().get("command", f"{DISTRIBUTION}::{found.name}")
     return resolve(loaded.spec.results, loaded.who)
 
 
-def reader_class() -> Any:
-    """Return the class of the `ResultsReader`. The error says what to install."""
-    found = find_reader()
-    if found is None:
-        why = f"Run: {install_command(DISTRIBUTION)}"
-        raise PluginError(f"reading results comes with {DISTRIBUTION}.", remedy=registry().kept_out("command") or why)
-    return found
+def find_reader() -> Any | None:
+    """Return the same, or `None`: a job needs no reader, and one that is broken costs it nothing."""
+    try:
+        return reader_class()
+    except PluginError:
+        return None
 
 
 def statistics_of(result: EvaluationResult) -> Mapping[str, Any]:

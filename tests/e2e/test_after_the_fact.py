@@ -120,6 +120,10 @@ def test_a_job_runs_and_counts_without_the_commands_that_read_results(bench, exa
     summary = json.loads((tmp_path / "jobs/alone/summary.json").read_text())
     assert summary["score_interval"] and "pass_at_k" not in summary
     assert "pass_at_k" in bench("eval", "show", "alone", "--json").json
+    (tmp_path / "broken/benchflow_command_results").mkdir(parents=True)
+    (tmp_path / "broken/benchflow_command_results/__init__.py").write_text("raise ImportError('it is broken')")
+    broken = bench("eval", "create", *task[:-1], "second", more={"PYTHONPATH": str(tmp_path / "broken")})
+    assert broken.code == 0 and "✓ Score: 1/1 (100.0%), 95 % interval" in broken.out, broken.err
     blocked = bench("-p", "no:benchflow-command-results", "eval", "score", "alone")
     assert blocked.code == 1 and "reading results comes with benchflow-command-results. Blocked: " in blocked.err
 
