@@ -177,23 +177,15 @@ def no_engine_unless_asked_for(request: pytest.FixtureRequest) -> Iterator[None]
 
 
 @pytest.fixture(scope="session")
-def claws_base() -> None:
-    """The claws' base image in the local engine, or its stand-in."""
-    subprocess.run([sys.executable, ROOT / "scripts/base_images.py", "benchflow/claws-base"], check=True)
-
-
-@pytest.fixture(scope="session")
 def claws_task() -> Callable[[Path], Path]:
     """The ClawsBench task of the public documents, with the databases that they say are there."""
     scenarios = ROOT / "benchmarks" / "clawsbench" / "tasks" / "meeting-from-email" / "environment"
 
     def make(folder: Path) -> Path:
+        from benchflow_claw_kit.testing import seed_databases
+
         shutil.copytree(Path(__file__).parent / "data" / "schedule-meeting-from-email", folder)
-        for name in ("gmail", "gcal"):
-            program = Path(sys.executable).with_name(f"claw-{name}")
-            database = folder / "environment" / f"{name}.db"
-            argv = [program, "--db", database, "seed", "--scenario", scenarios / f"{name}.scenario.json"]
-            subprocess.run(argv, check=True, capture_output=True)
+        seed_databases(folder / "environment", scenarios)
         return folder
 
     return make

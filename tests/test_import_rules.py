@@ -37,10 +37,12 @@ LAYERS = (
 
 OTHER_MEANINGS = {
     "claude": "the beginning of a model's name",
+    "environment": "the older word for a sandbox, in settings",
     "gemini": "a model API",
     "isolation": "the setting that names a verifier policy",
     "metrics": "an older spelling of eval metrics, and its place in the help",
     "scenes": "the section of a config or a task that lists them",
+    "world": "a key of stored results, which a feature of that name writes",
     "script": "the file name of a test script, in the verifier's guard",
 }
 """Names of plugins that are also words of ours, and what the word stands for in the core."""

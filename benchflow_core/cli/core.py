@@ -39,6 +39,9 @@ class CoreOfCommands(StoredFiles):
 
         return install_command(distribution)
 
+    def mentioned(self, kind: str, text: str | None) -> Sequence[Loaded]:
+        return registry().mentioned(kind, text)
+
     def plugin(self, kind: str, name: str) -> Loaded:
         from benchflow_core.rollout.choose import find_agent
 

@@ -29,7 +29,7 @@ COMMANDS: Final[dict[str, Lazy]] = {
     "eval": ("benchflow_core.cli.eval:eval_group", "Run evaluations and look at their results."),
     "tasks": ("benchflow_core.cli.tasks:tasks", "Make, check, identify and convert tasks."),
     "agent": ("benchflow_core.cli.agent:agent", "List and inspect the installed agents."),
-    "environment": ("benchflow_core.cli.environment:environment", "List, show and check environments and services."),
+    "environment": ("benchflow-feature-world", "List, show and check environments and services."),
     "skills": ("benchflow_core.cli.skills:skills", "See, install and evaluate skills."),
     "learner": ("benchflow_core.cli.learner:learner", "See and steer what rollouts learned from each other."),
     "sandbox": ("benchflow_core.cli.sandbox:sandbox", "List sandboxes and boxes, clean up, open a shell."),

@@ -36,7 +36,7 @@ _HOME = {
     "adapters": "AdapterSpec Finding JobFile Migration Scaffold ScaffoldRequest",
     "agents": "AgentContext AgentOption AgentSpec AuthOption Companion Launch PermissionPolicy PromptOutcome Session SessionContext SessionEvent read_skill",
     "commands": "CommandContext CommandSpec",
-    "common": "Capability Availability Check Runtime Layer McpServer Usage private_folder upload_secret",
+    "common": "Capability Availability Check Runtime Layer LoadedPlugin McpServer Usage private_folder upload_secret",
     "drivers": "BaseUser DriverSpec Episode RoundResult SoftVerdict TurnRecord",
     "environments": "EnvironmentSpec HostServiceContext ServiceContext ServiceSpec StateBackend",
     "events": "Event JobFinished JobStarted LiveRollout ObserverSpec PhaseFinished PhaseStarted RolloutFinished RolloutStarted TurnFinished TurnStarted",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from benchflow_core.errors import BenchflowError, ConfigurationError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "check_yaml", "lines_of", "load_yaml"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "check_yaml", "line_of", "lines_of", "load_yaml"]
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_VALUES: Final = 20_000
@@ -34,6 +34,11 @@ def load_yaml(text: str, where: str, error: type[BenchflowError] = Configuration
         raise error(f"{where}: nested too deeply.") from None
     except (ValueError, TypeError) as problem:
         raise error(f"{where}: cannot be read as YAML: {problem}.") from problem
+
+
+def line_of(lines: dict[tuple[Any, ...], int], at: tuple[Any, ...]) -> int | None:
+    """Return the line of a value, or of the nearest thing around it that has one."""
+    return next((lines[at[:end]] for end in range(len(at), -1, -1) if at[:end] in lines), None)
 
 
 def check_yaml(root: Any, where: str, error: type[BenchflowError] = ConfigurationError) -> None:

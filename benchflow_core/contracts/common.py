@@ -100,6 +100,9 @@ class LoadedPlugin(Protocol):
     @property
     def kind(self) -> str: ...
 
+    @property
+    def aliases(self) -> tuple[str, ...]: ...
+
     def stamp(self) -> dict[str, str]:
         """Kind, name, distribution and version, as results record them."""
 

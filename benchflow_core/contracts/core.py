@@ -224,6 +224,9 @@ class Core(ResultFiles, Protocol):
     def install_command(self, distribution: str) -> str:
         """What to type to add a distribution to this environment."""
 
+    def mentioned(self, kind: str, text: str | None) -> Sequence[LoadedPlugin]:
+        """Those with a name or a program that a text has; the others are not imported. Without a text, all."""
+
     def plugin(self, kind: str, name: str) -> LoadedPlugin:
         """The plugin of that name; of agents also those that answer to a pattern. Raises `PluginError`."""
 

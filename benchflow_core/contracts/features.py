@@ -18,7 +18,7 @@ from benchflow_core.quick import dataclass
 if TYPE_CHECKING:
     from benchflow_core.contracts.agents import AuthOption
     from benchflow_core.contracts.core import LoadedPlugin
-    from benchflow_core.contracts.sandboxes import HostEndpoint, ImageRequest, Sandbox, Snapshot
+    from benchflow_core.contracts.sandboxes import HostEndpoint, ImageRef, ImageRequest, Sandbox, Snapshot
     from benchflow_core.contracts.scenes import Role, Scene
     from benchflow_core.contracts.tasks import Step, Task
 
@@ -68,7 +68,13 @@ class FeatureSpec:
     isolation: Mapping[str, str] = field(default_factory=dict)
     """Verifier policies that it brings, the strongest first: name to `package.module:Policy`."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Its own keys in `result`, `lock` and `summary`. Two features that claim one key are both refused."""
+    """Its own keys in `result`, `lock` and `summary`; those in `config` are written at the start, from the result's.
+    Two features that claim one key are both refused."""
+    folder: str = ""
+    """Where `save` writes, below a rollout's folder; that it is there tells that something was saved."""
+    drift: str = ""
+    """`package.module:function`: (a `lock.json`, an object with `mentioned(kind, None)`, the user's environment) to a
+    line for each thing that is not the same any more."""
     check: CheckFn = no_checks
 
 
@@ -112,7 +118,11 @@ class PlanView(Protocol):
 
     def plugin(self, kind: str, name: str) -> LoadedPlugin: ...
 
-    def plugins(self, kind: str) -> Sequence[LoadedPlugin]: ...
+    def plugins(self, kind: str) -> Sequence[LoadedPlugin]:
+        """Every plugin of a kind that works."""
+
+    def mentioned(self, kind: str, text: str | None) -> Sequence[LoadedPlugin]:
+        """Those with a name or a program that a text has; the others are not imported. Without a text, all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +147,8 @@ class FeaturePlan:
     """Agent to the login that it brings itself: no gateway stands between it and its model."""
     ports: tuple[int, ...] = ()
     """Ports of the agent's box that are not the agent's."""
+    taken_hooks: tuple[Any, ...] = ()
+    """Entries of `pre_agent_hooks` that the feature acts upon itself."""
     plugins: tuple[LoadedPlugin, ...] = ()
     """Plugins that take part, for the stamps in results."""
     host_only: str = ""
@@ -169,6 +181,10 @@ class FeatureBox(Protocol):
         """That user's home."""
 
     @property
+    def image(self) -> ImageRef:
+        """What the agent's box was started from."""
+
+    @property
     def agents(self) -> bool:
         """Agents worked in this box; False: a box of the verifier's own."""
 
@@ -199,7 +215,7 @@ class RunView(Protocol):
 
     @property
     def saved(self) -> Path | None:
-        """What `FeatureRun.save` of an earlier rollout wrote, where this one goes on from it."""
+        """The folder that `FeatureRun.save` of an earlier rollout wrote to, where this one goes on from it."""
 
     @property
     def step(self) -> Step | None: ...
@@ -231,8 +247,14 @@ class RunView(Protocol):
     def outcome(self) -> str | None:
         """`passed`, `failed`, `errored`, `verifier_errored` or `cancelled`, once it is known."""
 
-    async def start_box(self, request: ImageRequest, layers: Sequence[Layer], purpose: str, **start: Any) -> Sandbox:
+    async def image(self, request: ImageRequest, layers: Sequence[Layer], runtimes: Sequence[Runtime]) -> ImageRef:
+        """Prepare an image for another box, once per job."""
+
+    async def start_box(self, image: ImageRef, purpose: str, **start: Any) -> Sandbox:
         """Start another box of the rollout's sandbox; `start` are fields of its `StartRequest`."""
+
+    async def forget(self, snapshot: Snapshot) -> None:
+        """Delete a snapshot of a box of this rollout's sandbox."""
 
     async def once_per_job(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
         """Return what the first rollout of the job made under this key; closed with the job if it has `teardown`."""
@@ -289,7 +311,7 @@ class FeatureRun:
         """See one update of an agent's session. It must not block."""
 
     async def save(self, folder: Path) -> None:
-        """Write what another rollout would go on from."""
+        """Write what another rollout would go on from, below a folder of the name that the spec gives."""
 
     def result(self) -> Mapping[str, Any]:
         """Return its keys of `result.json`."""

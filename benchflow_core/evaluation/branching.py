@@ -16,7 +16,6 @@ from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import make_plan
 from benchflow_core.rollout.state import State, claim, read_state
 from benchflow_core.world.choice import recorded_choice
-from benchflow_core.world.handover import read_handover
 
 __all__ = ["branch_again"]
 
@@ -44,9 +43,6 @@ async def branch_again(
         if plan.task.steps:
             raise ConfigurationError(f"task '{plan.task.name}' has several steps: it cannot be branched.")
         captured = state.captured[-1]
-        world = read_handover(folder / "world" / "state")
-        if plan.world is not None and plan.world.needs_box and world is None:
-            raise ConfigurationError(f"the state of environment '{plan.world.name}' was not kept with {folder}.")
         origin = Origin(
             config,
             plan,
@@ -56,7 +52,7 @@ async def branch_again(
             captured.snapshot,
             captured.workdir,
             folder,
-            world,
+            folder,
         )
         return await run_children(origin, n, None, prompts=list(prompts) or None, concurrency=concurrency)
 

@@ -82,10 +82,9 @@ def find_executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -
             f"'{code[0]}' is Python code, which executor '{name}' cannot give to its workers.",
             remedy="Run the job without an executor.",
         )
-    if any(item.plan is not None and item.plan.world is not None and item.plan.world.persistent for item in items):
+    if why := next((item.plan.features.host_only for item in items if item.plan and item.plan.features.host_only), ""):
         raise CapabilityMissing(
-            f"the environment is one for all rollouts of the job (isolation: persistent), and executor '{name}' runs "
-            "them in processes of their own.",
+            f"{why}, and executor '{name}' runs rollouts in processes of their own.",
             remedy="Run the job without an executor.",
         )
     for option in config.executor_options:

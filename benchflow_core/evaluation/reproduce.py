@@ -14,6 +14,7 @@ from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.job import Evaluation, Listener
 from benchflow_core.evaluation.tasks import find_again
 from benchflow_core.plugins import registry
+from benchflow_core.plugins.dotted import resolve
 from benchflow_core.results.files import read_json
 from benchflow_core.task import task_digest
 from benchflow_core.world.choice import recorded_choice
@@ -77,20 +78,16 @@ def _drift(lock: dict[str, Any], task: Path) -> list[str]:
             found.append(f"skill {folder} is gone")
         elif task_digest(Path(folder)) != was:
             found.append(f"skill {folder} says something else now")
-    return [*found, *_world_drift(lock.get("world"))]
+    return [*found, *_feature_drift(lock)]
 
 
-def _world_drift(world: dict[str, Any] | None) -> list[str]:
-    """A manifest that the user named; one that the task pins is part of the task's digest."""
-    if not world or world.get("pinned_by") != "option":
-        return []
-    from benchflow_core.world.find import find_manifest
-
-    try:
-        now = find_manifest(world["manifest"], registry(), user_env()).environment.model_dump(mode="json")
-    except ConfigurationError:
-        return [f"environment {world['name']} is no longer at {world['manifest']}"]
-    return [] if now == world["environment"] else [f"environment {world['name']} says something else now"]
+def _feature_drift(lock: dict[str, Any]) -> list[str]:
+    """What features say of their own part of a lock."""
+    found: list[str] = []
+    for feature in registry().all("feature"):
+        if feature.spec.drift:
+            found += resolve(feature.spec.drift, feature.who)(lock, registry(), user_env())
+    return found
 
 
 def _config(lock: dict[str, Any]) -> EvaluationConfig:

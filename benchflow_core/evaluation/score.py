@@ -22,7 +22,6 @@ from benchflow_core.rollout.plan import plan_verification
 from benchflow_core.rollout.rollout import Rollout
 from benchflow_core.rollout.state import Captured, State, claim, held, read_state
 from benchflow_core.rollout.verification import join_steps
-from benchflow_core.world.handover import read_handover
 
 __all__ = ["score_again"]
 
@@ -81,7 +80,7 @@ class _Again:
 
     async def run(self, given: Mapping[str, Any], allow_drift: bool) -> dict[str, Any]:
         config = self._config(given)
-        plan = plan_verification(config, self.host.plugins, self.host.env)
+        plan = plan_verification(config, self.host.plugins, self.host.env, self.folder)
         if plan.digest != self.before.get("task_digest") and not allow_drift:
             raise ConfigurationError(
                 "the task was changed since it ran.", remedy="Put it back, or add --allow-drift: the verdict says so."
@@ -129,7 +128,7 @@ class _Again:
             raise ConfigurationError(f"the task has no step '{captured.step}' any more.")
         rollout.step = steps[captured.step] if captured.step else None
         place = self.folder / "steps" / captured.step if captured.step else self.folder
-        rollout.worlds.stored = read_handover(place / "world" / "state")
+        rollout.goes_on_from = place
         opened = await self.host.provider(rollout.plan.sandbox, self.state.options)
         box = await opened.start(captured.snapshot.image, prepare.start_request(rollout))
         try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Final, Protocol
 
 from benchflow_core.contracts.sandboxes import HostEndpoint, Sandbox
 from benchflow_core.plugins.dotted import resolve
 
-__all__ = ["OpenTunnel", "show_in_box"]
+__all__ = ["OpenTunnel", "show", "show_in_box"]
 
 _TUNNEL: Final = "benchflow_wires:Tunnel"
 
@@ -39,3 +40,13 @@ async def show_in_box(
         kind = resolve(_TUNNEL, "a sandbox that cannot show servers of the host in its boxes")
         tunnel: OpenTunnel = await kind.open(box, endpoint, runtimes, port=port or tunnel_port)
         return tunnel.url, tunnel
+
+
+async def show(
+    stack: AsyncExitStack, box: Sandbox, endpoint: HostEndpoint, port: int | None, runtimes: Mapping[str, str]
+) -> str:
+    """Show a server of the host at a port of the box's loopback until the stack is left; return its URL there."""
+    url, tunnel = await show_in_box(box, endpoint, runtimes, port)
+    if tunnel is not None:
+        stack.push_async_callback(tunnel.close)
+    return url

@@ -192,6 +192,10 @@ class Registry:
                 self._warn(left_out(outcome.problem), outcome.problem.cause)
         return loaded
 
+    def mentioned(self, kind: str, text: str | None) -> list[Loaded]:
+        """Every plugin of a kind that works and that has a name or a program in `text`; without a text, all."""
+        return self.all(kind, None if text is None else lambda plugin: any(name in text for name in plugin.programs()))
+
     def observers(self) -> list[Loaded]:
         """Every observer that says it is enabled, asked once: call this once per job."""
         return [observer for observer in self.all("observer") if self._enabled(observer)]

@@ -24,8 +24,6 @@ from benchflow_core.rollout.result import RolloutResult
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
-    from benchflow_core.world import WorldPlan
-    from benchflow_core.world.handover import Handover
 
 __all__ = ["Branch", "Origin", "RunChild", "branch", "run_children"]
 
@@ -73,7 +71,8 @@ class Origin:
     workdir: str
     folder: Path
     """Of the parent; the children are below it."""
-    world: Handover | None = None
+    saved: Path | None = None
+    """What the parent's features saved."""
     sessions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -92,11 +91,12 @@ async def branch(
     await rollout.disconnect()
     async with _still(rollout.sandbox):
         number = len(list((rollout.dir / FOLDER).glob("state-*")))
-        world = await rollout.worlds.hand_over(rollout.dir / FOLDER / f"state-{number}" / "world")
+        saved = rollout.dir / FOLDER / f"state-{number}"
+        await rollout.features.save(saved)
         snapshot = await rollout.sandbox.snapshot(f"branch-{secrets.token_hex(4)}") if whole else None
     origin = Origin(
         rollout.config, rollout.plan, rollout.host, rollout.provider, rollout.image, snapshot, rollout.workdir,
-        rollout.dir, replace(world, world=None) if world else None, sessions,
+        rollout.dir, saved, sessions,
     )  # fmt: skip
     try:
         return await run_children(origin, n, run_child, prompts=prompts, concurrency=concurrency)
@@ -115,19 +115,7 @@ def _refuse(rollout: Rollout, n: int, needs_snapshot: bool) -> bool:
     whole = Capability.SNAPSHOT in plan.capabilities and plan.task.environment.compose is None
     if not whole and needs_snapshot:
         raise CapabilityMissing(f"sandbox '{plan.sandbox.name}' makes no snapshot of this task's box to branch from.")
-    if plan.world is not None and plan.world.needs_box:
-        _refuse_world(plan.world)
     return whole
-
-
-def _refuse_world(world: WorldPlan) -> None:
-    if world.persistent:
-        raise CapabilityMissing(f"environment '{world.name}' is one for all rollouts: it cannot be branched.")
-    if world.own_box and (not world.state_paths or world.backend.kind == "sandbox"):
-        raise CapabilityMissing(
-            f"environment '{world.name}' declares no state that could be copied.",
-            remedy="Add [environment.state] with the paths of its databases or files.",
-        )
 
 
 @asynccontextmanager
@@ -181,7 +169,7 @@ async def _child(
     child = await Rollout.create(config, origin.host, plan=origin.plan)
     try:
         await child.setup()
-        child.worlds.earlier, child.loads = origin.world, dict(origin.sessions)
+        child.goes_on_from, child.loads = origin.saved, dict(origin.sessions)
         await _start(child, origin)
         await child.install_agent()
         try:
@@ -212,7 +200,7 @@ async def _start(child: Rollout, origin: Origin) -> None:
     request = replace(prepare.start_request(child), carry_changes=carry)
     box = await origin.provider.start(origin.snapshot.image, request)
     child.adopt(origin.provider, origin.image, box, origin.workdir)
-    await child.worlds.provision()
+    await child.features.enter("box", child.box_view)
 
 
 async def _play(child: Rollout, number: int, run_child: RunChild | None, prompts: Sequence[str | None] | None) -> None:

@@ -31,7 +31,6 @@ async def _play(rollout: Rollout, episode: RolloutEpisode) -> None:
             rollout.in_phase("execute", "agent_execution"),
             agent_time(rollout),
             access.granted(rollout),
-            rollout.worlds.guard(),
             rollout.features.lifetime("turns", rollout.box_view),
         ):
             if rollout.user is not None:

@@ -65,7 +65,7 @@ class RolloutEpisode:
         return await self._rollout.soft_verify()
 
     async def serve(self, endpoint: HostEndpoint, *, port: int | None = None) -> str:
-        from benchflow_core.world.forward import show
+        from benchflow_core.gateway.expose import show
 
         rollout = self._rollout
         if not isinstance(endpoint, HostEndpoint):

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from benchflow_core.contracts.common import Layer
-from benchflow_core.contracts.sandboxes import HostEndpoint, ImageRequest, Sandbox
+from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts.sandboxes import HostEndpoint, ImageRef, ImageRequest, Sandbox, Snapshot
 from benchflow_core.contracts.tasks import Step
 from benchflow_core.errors import ErrorKind
-from benchflow_core.gateway.expose import show_in_box
+from benchflow_core.gateway.expose import show
 from benchflow_core.plugins import Loaded
 from benchflow_core.rollout import prepare
 
@@ -53,6 +53,10 @@ class BoxView:
         return self._sandbox or self._rollout.sandbox
 
     @property
+    def image(self) -> ImageRef:
+        return self._rollout.image
+
+    @property
     def agents(self) -> bool:
         return self.sandbox is self._rollout.sandbox
 
@@ -73,10 +77,7 @@ class BoxView:
 
     async def show(self, endpoint: HostEndpoint, port: int | None = None) -> str:
         assert self._stack is not None
-        url, tunnel = await show_in_box(self.sandbox, endpoint, self._rollout.image.runtimes, port)
-        if tunnel is not None:
-            self._stack.push_async_callback(tunnel.close)
-        return url
+        return await show(self._stack, self.sandbox, endpoint, port, self._rollout.image.runtimes)
 
 
 class RolloutRunView:
@@ -100,8 +101,7 @@ class RolloutRunView:
 
     @property
     def saved(self) -> Path | None:
-        folder = self._rollout.goes_on_from
-        return folder / self._feature.name if folder is not None else None
+        return self._rollout.goes_on_from
 
     @property
     def step(self) -> Step | None:
@@ -134,7 +134,9 @@ class RolloutRunView:
             flags.append(name)
 
     def finding(self, code: str, path: str, why: str) -> None:
-        self._rollout.result.findings.append({"code": code, "path": path, "action": "noted", "why": why})
+        finding = {"code": code, "path": path, "action": "noted", "why": why}
+        if finding not in self._rollout.result.findings:
+            self._rollout.result.findings.append(finding)
 
     def secret(self, *values: str) -> None:
         self._rollout.host.redactor.add(values)
@@ -142,16 +144,20 @@ class RolloutRunView:
     def redact(self, folder: Path) -> None:
         self._rollout.host.redactor.tree(folder)
 
-    async def start_box(self, request: ImageRequest, layers: Sequence[Layer], purpose: str, **start: Any) -> Sandbox:
+    async def image(self, request: ImageRequest, layers: Sequence[Layer], runtimes: Sequence[Runtime]) -> ImageRef:
         rollout = self._rollout
-        plan, config = rollout.plan, rollout.config
-        runtimes = dict.fromkeys(runtime for layer in layers for runtime in layer.runtimes)
-        image = await rollout.host.image(plan.sandbox, config.sandbox_options, request, layers, tuple(runtimes))
-        for notice in image.notices:
-            rollout.notice(notice)
-        own = prepare.start_request(rollout)
+        sandbox, options = rollout.plan.sandbox, rollout.config.sandbox_options
+        return await rollout.host.image(sandbox, options, request, layers, runtimes)
+
+    async def start_box(self, image: ImageRef, purpose: str, **start: Any) -> Sandbox:
+        own = prepare.start_request(self._rollout)
         labels = {**own.labels, "purpose": purpose}
-        return await rollout.provider.start(image, replace(own, name=f"{own.name}/{purpose}", labels=labels, **start))
+        start["env"] = {**own.env, **start.get("env", {})}
+        request = replace(own, name=f"{own.name}/{purpose}", labels=labels, **start)
+        return await self._rollout.provider.start(image, request)
+
+    async def forget(self, snapshot: Snapshot) -> None:
+        await self._rollout.provider.forget(snapshot)
 
     async def once_per_job(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
         return await self._rollout.host.once(f"{self._feature.name} {key}", make)

@@ -94,10 +94,18 @@ class RolloutPlanView:
     def plugins(self, kind: str) -> list[Loaded]:
         return self.registry.all(kind)
 
+    def mentioned(self, kind: str, text: str | None) -> list[Loaded]:
+        return self.registry.mentioned(kind, text)
 
-def plan_features(view: RolloutPlanView) -> FeaturePlans:
-    """Ask every feature that is wanted for its plan, in their order."""
+
+def plan_features(view: RolloutPlanView, saved: Path | None = None) -> FeaturePlans:
+    """Ask every feature that is wanted for its plan, in their order.
+
+    `saved`: the folder of a rollout that is only verified; features that saved nothing there take no part.
+    """
     features = in_order(view.registry.all("feature"))
+    if saved is not None:
+        features = [one for one in features if one.spec.folder and (saved / one.spec.folder).is_dir()]
     refuse_shared_keys(features)
     planned = []
     for feature in features:
@@ -176,6 +184,10 @@ class FeaturePlans:
     @property
     def ports(self) -> tuple[int, ...]:
         return tuple(port for plan in self.plans for port in plan.ports)
+
+    @property
+    def taken_hooks(self) -> list[Any]:
+        return [hook for plan in self.plans for hook in plan.taken_hooks]
 
     @property
     def host_only(self) -> str:
@@ -297,16 +309,21 @@ class FeatureRuns:
             _guarded(feature, "update", partial(run.update, role, turn, kind, data))
 
     async def save(self, folder: Path) -> None:
-        """Write what another rollout goes on from, each feature below a folder of its name."""
-        for feature, run in self._runs:
-            await run.save(folder / feature.name)
+        """Write what another rollout goes on from, each feature below its own folder."""
+        for _, run in self._runs:
+            await run.save(folder)
+
+    def run(self, name: str) -> FeatureRun | None:
+        """The feature's part of this rollout, by its name or by its folder."""
+        return next((run for feature, run in self._runs if name in (feature.name, feature.spec.folder)), None)
 
     def keys(self, file: str) -> dict[str, Any]:
-        """Return the features' keys of `result` or `lock`; those that a feature did not declare are refused."""
+        """Return the features' keys of `result`, `config` or `lock`; what a feature did not declare is refused."""
         found: dict[str, Any] = {}
+        method = "lock" if file == "lock" else "result"
         for feature, run in self._runs:
-            own = _guarded(feature, file, getattr(run, file))
-            if odd := sorted(set(own) - set(feature.spec.keys.get(file, ()))):
+            own, declared = _guarded(feature, method, getattr(run, method)), feature.spec.keys.get(file, ())
+            if file != "config" and (odd := sorted(set(own) - set(declared))):
                 raise PluginError(f"{feature.who} writes '{odd[0]}' to {file}.json, which it does not declare.")
-            found.update(own)
+            found.update({key: value for key, value in own.items() if key in declared})
         return found

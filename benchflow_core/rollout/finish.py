@@ -53,7 +53,6 @@ def new_result(rollout: Rollout) -> RolloutResult:
         trial=config.trial,
         arm=config.arm,
         skill_mode=config.skill_mode,
-        world=plan.world.stamp() if plan.world else None,
         scenes=[{"scene": s.scene, "role": s.role, "prompt": s.prompt} for s in plan.steps],
         roles={name: {"agent": r.agent, "model": r.model} for name, r in plan.roles.items()},
     )
@@ -77,13 +76,12 @@ def write_config(rollout: Rollout) -> None:
         "attempt": config.attempt,
         "trial": config.trial,
         "task_digest": result.task_digest,
-        "env_hash": (result.world or {}).get("env_hash"),
-        "world": result.world,
         "source": result.source,
         "started_at": result.started_at,
         "plugins": result.plugins,
         "core_version": __version__,
     }
+    value |= rollout.features.keys("config")
     if result.dataset_name:
         value |= {"dataset_name": result.dataset_name, "dataset_version": result.dataset_version}
     write_json(rollout.record.dir.config, _clean(rollout, value))
@@ -117,6 +115,7 @@ def write_result(rollout: Rollout, seconds: float) -> None:
     _note_load(rollout)
     if record.log.cut is not None:
         rollout.notice(record.log.cut)
+    result.features = rollout.features.keys("result")
     value = _clean(rollout, result.to_json())
     record.event("rollout_finished", {"rewards": result.rewards, "error": result.error, "outcome": result.outcome})
     record.finish()

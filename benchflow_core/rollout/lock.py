@@ -41,7 +41,6 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "source": result.source,
         },
         "image": _image(rollout),
-        "world": _world(rollout),
         "sandbox": {
             "name": plan.sandbox.name,
             "options": dict(config.sandbox_options),
@@ -95,6 +94,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
         "started_at": result.started_at,
         "finished_at": result.finished_at,
         "seconds": result.timing.get("total"),
+        **rollout.features.keys("lock"),
     }
 
 
@@ -134,16 +134,6 @@ def _machine() -> dict[str, Any]:
 def _agent(agent: Any) -> dict[str, Any]:
     layers = [layer.key for layer in agent.spec.layers]
     return {**agent.stamp(), "agent_version": agent.spec.version, "layers": layers}
-
-
-def _world(rollout: Rollout) -> dict[str, Any] | None:
-    """What it was, and what it said: a manifest by its whole content."""
-    plan = rollout.plan.world
-    if plan is None:
-        return None
-    manifest = plan.manifest.environment.model_dump(mode="json") if plan.manifest else None
-    asked = [str(service) for service in rollout.config.services]
-    return {**plan.stamp(), "asked": asked, "environment": manifest}
 
 
 def _image(rollout: Rollout) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchflow_core.contracts.common import Capability, Layer, Runtime
+from benchflow_core.contracts.common import Layer, Runtime
 from benchflow_core.contracts.core import LoadedPlugin
 from benchflow_core.contracts.drivers import BaseUser
 from benchflow_core.contracts.sandboxes import ImageRequest
@@ -57,7 +57,6 @@ from benchflow_core.verify import choose
 
 if TYPE_CHECKING:
     from benchflow_core.gateway import Chosen, GatewayUse
-    from benchflow_core.world import WorldPlan
 
 __all__ = ["Plan", "make_plan", "plan_verification"]
 
@@ -92,7 +91,6 @@ class Plan:
     user: BaseUser | None = None
     """Who decides the prompts instead of the driver."""
     notices: tuple[str, ...] = ()
-    world: WorldPlan | None = None
     features: FeaturePlans = field(default_factory=FeaturePlans)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -104,16 +102,7 @@ class Plan:
     def image_request(self, config: RolloutConfig) -> ImageRequest:
         env = self.task.environment
         none = not (env.image or env.dockerfile or env.compose)
-        own = self._worlds_image() or (self.features.image if none else None)
-        return _image_request(self.task, config, own)
-
-    def _worlds_image(self) -> str | None:
-        """A task without an image of its own is solved on the environment's."""
-        env = self.task.environment
-        if self.world is None or self.world.manifest is None or env.dockerfile or env.compose:
-            return None
-        declared = self.world.manifest.environment
-        return declared.image or declared.base_image
+        return _image_request(self.task, config, self.features.image if none else None)
 
     @property
     def homes(self) -> dict[str, str]:
@@ -122,8 +111,6 @@ class Plan:
 
     def layers(self) -> tuple[Layer, ...]:
         by_key = {layer.key: layer for agent in self.agents.values() for layer in agent.spec.layers}
-        if self.world is not None and not self.world.own_box:
-            by_key |= {layer.key: layer for layer in self.world.layers()}
         by_key |= {layer.key: layer for layer in self.features.layers}
         return tuple(by_key.values())
 
@@ -132,8 +119,6 @@ class Plan:
         wanted = [r for s in specs for r in s.runtimes] + [
             r for s in specs for layer in s.layers for r in layer.runtimes
         ]
-        if self.world is not None and not self.world.own_box:
-            wanted += self.world.runtimes()
         wanted += self.features.runtimes
         return tuple(dict.fromkeys(wanted))
 
@@ -152,7 +137,6 @@ class Plan:
             *self.verifiers.values(),
             *agents,
         ]
-        used += self.world.loaded() if self.world else []
         used += self.features.plugins
         stamps = {(p.kind, p.name): p.stamp() for p in used}
         return [stamps[key] for key in sorted(stamps)]
@@ -240,8 +224,7 @@ def make_plan(
     ]
     substitute = config.allow_substitute or task.environment.allow_substitute
     refuse_missing(task, sandbox, capabilities, plugins, isolation=isolation, substitute=substitute)
-    world = _world(config, task, plugins, env, capabilities)
-    offered = [*(world.mcp_servers() if world else ()), *features.mcp_servers]
+    offered = features.mcp_servers
     for name, agent in agents.items():
         refuse_agent(name, agent, task, sandbox, capabilities, offered=offered)
         if config.usage_tracking == "required":
@@ -302,63 +285,39 @@ def make_plan(
         driver_params=params,
         user=user,
         notices=tuple(notices),
-        world=world,
         features=features,
     )
     sandbox.spec.refuse(config.sandbox_options, env, plan.image_request(config))
     return plan
 
 
-def _world(
-    config: RolloutConfig, task: Task, plugins: Registry, env: Mapping[str, str], capabilities: frozenset[str]
-) -> WorldPlan | None:
-    from benchflow_core.world import plan_world
-
-    world = plan_world(
-        task,
-        services=config.services,
-        manifest=config.environment_manifest,
-        choice=config.state,
-        hooks=config.pre_agent_hooks,
-        plugins=plugins,
-        env=env,
-        capabilities=capabilities,
-    )
-    for service in world.hosted if world else ():
-        if service.spec.needs_model and not (service.options.get("model") or config.model or _any_model(config)):
-            raise ConfigurationError(
-                f"service '{service.name}' needs a model.", remedy=f"Add -m MODEL, or write {service.name}?model=NAME."
-            )
-    own = task.environment
-    if world is None or world.manifest is None or Capability.IMAGE_PREBUILT in capabilities:
-        return world
-    by_task = (own.dockerfile or own.image) and world.manifest.environment.task_selection.mechanism == "image"
-    substitute = (config.allow_substitute or own.allow_substitute) and not world.image_starts
-    if not by_task and not substitute:
-        image = world.manifest.environment.image or world.manifest.environment.base_image
-        raise CapabilityMissing(
-            f"environment '{world.name}' needs the image {image}, which this sandbox cannot have.",
-            remedy="Use a sandbox with the capability image-prebuilt"
-            + ("." if world.image_starts else ", or add --allow-substitute."),
-        )
-    return world
-
-
-def _any_model(config: RolloutConfig) -> str | None:
-    return next((role.model for scene in config.scenes for role in scene.roles if role.model), None)
-
-
-def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str, str]) -> Plan:
-    """A plan for verifying what an agent left: the agent is not looked for, and no key is asked."""
+def plan_verification(config: RolloutConfig, plugins: Registry, env: Mapping[str, str], saved: Path) -> Plan:
+    """Plan to verify what an agent left in the rollout at `saved`: no agent is looked for, and no key is asked."""
     task = load_task(config.task_path)
     refuse_host_vars(task, config.allow_env, env)
     sandbox, _ = take_sandbox(config.sandbox, plugins, env)
     capabilities = sandbox_capabilities(sandbox)
     settings = [task.verifier, *(step.verifier for step in task.steps)]
-    return Plan(
+    digest, scenes = task_digest(task.path), config.effective_scenes(lambda: "")
+    roles = _roles(scenes, config)
+    view = RolloutPlanView(
         task=task,
-        digest=task_digest(task.path),
-        roles=_roles(config.effective_scenes(lambda: ""), config),
+        digest=digest,
+        scenes=scenes,
+        roles=roles,
+        agents={},
+        sandbox=sandbox,
+        capabilities=capabilities,
+        settings=settings_view(config),
+        image=_image_request(task, config),
+        env=env,
+        registry=plugins,
+    )
+    return Plan(
+        features=plan_features(view, saved),
+        task=task,
+        digest=digest,
+        roles=roles,
         agents={},
         steps=(),
         driver=default_driver(plugins),

@@ -81,7 +81,6 @@ async def ready_box(rollout: Rollout) -> None:
     if task.environment.setup:
         await _take_as_origin(rollout)
     rollout.result.sandbox_id = rollout.sandbox.info.id
-    await rollout.worlds.provision()
     await rollout.features.enter("box", rollout.box_view)
     if task.environment.healthcheck:
         await boxes.wait_healthy(rollout.sandbox, task.environment.healthcheck)
@@ -111,9 +110,7 @@ async def ready_agent(rollout: Rollout) -> None:
     await rollout.features.enter("agent", rollout.box_view)
     await access.try_views(rollout)
     for hook in rollout.config.pre_agent_hooks:
-        from benchflow_core.world.services import ServiceHook
-
-        if not isinstance(hook, ServiceHook):
+        if hook not in rollout.plan.features.taken_hooks:
             await hook(sandbox)
     policy = (rollout.step.agent_network if rollout.step else None) or task.agent_network
     if policy is not None and policy != task.environment.network:
@@ -151,4 +148,4 @@ def typed(rollout: Rollout, error: OSError) -> BenchflowError:
 
 def verifier_env(rollout: Rollout) -> dict[str, str]:
     own = resolve_env(rollout.settings().env, rollout.host_vars, where="verifier.env")
-    return {**rollout.worlds.agent_env(), **own}
+    return {**rollout.plan.features.env, **own}

@@ -67,9 +67,15 @@ class RolloutResult:
     arm: str | None = None
     """The cell of the job's matrix."""
     skill_mode: str | None = None
-    world: dict[str, Any] | None = None
-    """The environment that was provisioned: name, hash, services, placement."""
+    features: dict[str, Any] = field(default_factory=dict)
+    """The keys of `result.json` that features wrote; each is also an attribute."""
     rollout_dir: Path | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        features = self.__dict__.get("features", {})
+        if name in features:
+            return features[name]
+        raise AttributeError(f"a rollout's result has no {name!r}")
 
     @property
     def outcome(self) -> Outcome:
@@ -120,16 +126,16 @@ class RolloutResult:
             "verifier_error_category": (self.verifier_error_info or {}).get("code"),
             "verifier_isolation": self.isolation,
             "verification": self.verification or None,
-            "env_hash": (self.world or {}).get("env_hash"),
         }
         fields: dict[str, Any] = {n: derived[n] if n in derived else getattr(self, n) for n in _WRITTEN}
         if self.dataset_name:
             fields |= {"dataset_name": self.dataset_name, "dataset_version": self.dataset_version}
+        fields |= self.features
         written: dict[str, Any] = without_absurd(fields)
         return written
 
 
-_NOT_ALWAYS = ("dataset_name", "dataset_version", "verdict", "settlement")
+_NOT_ALWAYS = ("dataset_name", "dataset_version", "env_hash", "world", "verdict", "settlement")
 _WRITTEN = [name for name in fields_of(Result) if name not in _NOT_ALWAYS]
 
 

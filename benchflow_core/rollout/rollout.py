@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.drivers import SoftVerdict, TurnRecord
@@ -44,10 +44,6 @@ from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
 from benchflow_core.rollout.user_deadline import UserDeadline
 from benchflow_core.rollout.verification import run_soft_verify, run_verify
-from benchflow_core.rollout.worlds import RolloutWorld
-
-if TYPE_CHECKING:
-    from benchflow_core.world import World
 
 __all__ = ["Rollout"]
 
@@ -97,7 +93,6 @@ class Rollout:
         self.sessions = OpenSessions(self)
         self.models = RolloutModels(self)
         self.keeper = Keeper(self)
-        self.worlds = RolloutWorld(self)
         self.box_view = BoxView(self)
         self.goes_on_from: Path | None = None
         """What the features of an earlier rollout saved, where this one goes on from it."""
@@ -143,10 +138,11 @@ class Rollout:
             raise ConfigurationError("start() comes first.")
         return self._sandbox
 
-    @property
-    def world(self) -> World:
-        """The environment the agent acts in: `snapshot`, `restore`, `reset`, `query`."""
-        return self.worlds.world
+    def feature(self, name: str) -> Any:
+        """A feature's part of this rollout, for Python programs: `rollout.feature("world").world.snapshot()`."""
+        if (found := self.features.run(name)) is None:
+            raise ConfigurationError(f"feature '{name}' takes no part in this rollout.")
+        return found
 
     @property
     def provider(self) -> SandboxProvider:
@@ -270,7 +266,7 @@ class Rollout:
     async def execute(self, prompts: Sequence[str | None] | None = None) -> list[TurnRecord]:
         """Send prompts to the connected role (`None`: the instruction), within the agent's time."""
         role = self.sessions.first or next(iter(self.plan.roles))
-        async with driving.agent_time(self), self.worlds.guard(), self.features.lifetime("turns", self.box_view):
+        async with driving.agent_time(self), self.features.lifetime("turns", self.box_view):
             return [await self.prompt(role, text) for text in (prompts or [None])]
 
     async def prompt(
@@ -308,7 +304,6 @@ class Rollout:
                 await self.host.models.leave(self._sandbox)
                 async with self.in_phase("cleanup", None):
                     await ending.end_box(self, self._sandbox)
-            await self.worlds.teardown()
             if self._origin is not None:
                 await self.provider.forget(self._origin)
             await self.keeper.settle()
@@ -360,7 +355,8 @@ class Rollout:
     async def keep(self) -> None:
         """Keep what `keep_state` wants, in the place of a verification."""
         if await self.keeper.capture() is not None:
-            await self.worlds.hand_over(self.dir / "world" / "state")
+            async with self.features.verification(self.box_view, self.dir):
+                return
 
     async def branch(
         self,

@@ -64,7 +64,8 @@ async def _one(rollout: Rollout, step: Step) -> Rewards | None:
         entry["verifier_error"] = rollout.result.verifier_error_info
     else:
         if await rollout.keeper.capture() is not None:
-            await rollout.worlds.hand_over(folder / "world" / "state")
+            async with rollout.features.verification(rollout.box_view, folder):
+                pass
     return entry["rewards"]  # type: ignore[no-any-return]
 
 

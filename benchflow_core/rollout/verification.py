@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.outcomes import contested_scores, scores_of_steps
+from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.contracts.tasks import Rewards
 from benchflow_core.errors import ErrorKind, InfrastructureError
 from benchflow_core.results.certified import is_certified
 from benchflow_core.rollout import prepare
 from benchflow_core.rollout.credit import disk_full
+from benchflow_core.rollout.feature_views import BoxView
 from benchflow_core.rollout.hostwatch import host_cpus, host_memory_mb
 from benchflow_core.rollout.reference import reference_of
 from benchflow_core.rollout.state import held
@@ -51,6 +54,8 @@ def verify_request(rollout: Rollout, output_dir: Path) -> VerifyRequest:
         emit=rollout.said,
         model=rollout.model,
         workdir=rollout.workdir,
+        around=partial(_around, rollout),
+        service_ports=rollout.plan.features.ports,
         trajectory=rollout.events_before or rollout.record.dir.events,
         reference=partial(reference_of, rollout) if rollout.config.certificates else None,
         reference_run=rollout.is_reference,
@@ -68,6 +73,11 @@ def _has_room(rollout: Rollout) -> bool:
     return not spec.on_host or (boxes * cpus <= host_cpus() and boxes * memory <= host_memory_mb())
 
 
+def _around(rollout: Rollout, box: Sandbox, workdir: str) -> AbstractAsyncContextManager[Mapping[str, str]]:
+    """Enter what features bring to a verifier's box."""
+    return rollout.features.variables("verifier", BoxView(rollout, box, workdir=workdir))
+
+
 async def run_verify(rollout: Rollout) -> Rewards | None:
     """Verify, record, and settle the score by the table of design §6."""
     target = (
@@ -81,7 +91,6 @@ async def run_verify(rollout: Rollout) -> Rewards | None:
     if (kept := await rollout.keeper.capture()) is not None:
         provider, box = held(request.provider, request.sandbox, kept)
         request = replace(request, provider=provider, sandbox=box)
-    request = replace(request, world=await rollout.worlds.hand_over(target.parent / "world" / "state"))
     try:
         async with rollout.features.verification(rollout.box_view, target.parent):
             verdict = await verify(request)
@@ -165,8 +174,7 @@ async def run_soft_verify(rollout: Rollout) -> SoftVerdict:
     rollout.record.event("soft_verify_started")
     target = rollout.host.work_dir / f"{rollout.name}-soft-{rollout.turn}"
     async with rollout.features.verification(rollout.box_view, target):
-        world = await rollout.worlds.hand_over(target / "world")
-        request = replace(verify_request(rollout, target / "verifier"), world=world)
+        request = verify_request(rollout, target / "verifier")
         if policies(request.task, request.settings, request.capabilities, request.plugins)[0] == "shared":
             rollout.notice(_WITHIN_REACH)
         verdict = await soft_verify(request)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchflow_core.contracts.isolation import IsolationRequest
+from benchflow_core.contracts.sandboxes import Sandbox
 from benchflow_core.contracts.verifiers import VerifierSpec
 from benchflow_core.quick import dataclass
-from benchflow_core.world.handover import Handover
 
 if TYPE_CHECKING:
     from benchflow_core.contracts.gateways import ModelEndpoint
@@ -29,8 +30,8 @@ class VerifyRequest(IsolationRequest):
     """What the user asked for. `None`: the strongest that is possible."""
     model: Callable[[str], Awaitable[ModelEndpoint]]
     trajectory: Path | None = None
-    world: Handover | None = None
-    """What the verifier is told of the world the agent acted in."""
+    around: Callable[[Sandbox, str], AbstractAsyncContextManager[Mapping[str, str]]] | None = None
+    """What features bring to a verifier's box with its working directory, around each run; gives variables for it."""
 
     @property
     def spec(self) -> VerifierSpec:

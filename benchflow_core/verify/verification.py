@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from benchflow_core.contracts.drivers import SoftVerdict
 from benchflow_core.contracts.isolation import OpenBox, Verdict, VerifyBox, noted
+from benchflow_core.contracts.sandboxes import HostEndpoint
 from benchflow_core.contracts.tasks import RewardFiles, Rewards
 from benchflow_core.contracts.verifiers import VerifyContext, VerifyResult
 from benchflow_core.errors import (
@@ -26,13 +27,13 @@ from benchflow_core.errors import (
     VerifierError,
     VerifierTimeout,
 )
+from benchflow_core.gateway.expose import show
+from benchflow_core.plugins.dotted import resolve
 from benchflow_core.verify.boxes import make_folders, verify_shared, verify_without_box
 from benchflow_core.verify.policy import choose, policy_named
 from benchflow_core.verify.request import VerifyRequest
 from benchflow_core.verify.reward import Output, read_rewards
 from benchflow_core.verify.validate import validate_result
-from benchflow_core.world.forward import forwarded
-from benchflow_core.world.handover import INSIDE, VARIABLE
 
 __all__ = ["soft_verify", "verify"]
 
@@ -41,7 +42,7 @@ _GRACE: Final = 120.0
 _SOFT_OUTPUT: Final = 16_384
 _SHOWN: Final = 20
 _LOST: Final = "the sandbox cannot show a port of one box in another"
-_UNPROVEN: Final = "the agent's processes may still run in this box, and could have taken the world's ports"
+_FORWARD: Final = "benchflow_wires:forwarded"
 
 
 async def soft_verify(request: VerifyRequest) -> SoftVerdict:
@@ -65,7 +66,6 @@ async def verify(request: VerifyRequest) -> Verdict:
     began = time.monotonic()
     policy, notices = choose(request.task, request.settings, request.capabilities, request.policy, request.plugins)
     request.emit("verifier_isolation", {"policy": policy})
-    request = replace(request, service_ports=request.world.ports if request.world else ())
     run = partial(_run, request)
     by = policy_named(policy, request.plugins) if request.spec.needs_box else verify_without_box
     try:
@@ -121,7 +121,7 @@ async def _run(request: VerifyRequest, open_box: OpenBox, output_dir: Path, atte
 
 @contextlib.asynccontextmanager
 async def _ready(request: VerifyRequest, box: VerifyBox) -> AsyncIterator[dict[str, str]]:
-    """Make the box what every verifier finds: new folders, the agent's ports, the world. Yields the variables."""
+    """Make the box what every verifier finds: new folders, the agent's ports, what features bring. Yields variables."""
     env, settings, own = request.env_in(box), request.settings, box.sandbox is not request.sandbox
     if not request.spec.needs_box:
         yield env
@@ -133,32 +133,27 @@ async def _ready(request: VerifyRequest, box: VerifyBox) -> AsyncIterator[dict[s
         raise
     except InfrastructureError as error:
         raise VerifierError(f"the verifier's box could not be made ready: {error.message}") from error
-    async with forwarded(request.sandbox, box.sandbox, box.ports, request.image.runtimes) as reached:
-        lost = [port for port in box.ports if port not in reached]
-        box.findings += [noted("port-not-forwarded", f"tcp/{port}", _LOST) for port in lost]
-        async with _world(request, box, own=own) as more:
-            yield {**env, **more}
+    async with contextlib.AsyncExitStack() as stack:
+        if box.ports:
+            reached = await stack.enter_async_context(_forwarded(request, box, stack))
+            lost = [port for port in box.ports if port not in reached]
+            box.findings += [noted("port-not-forwarded", f"tcp/{port}", _LOST) for port in lost]
+        if request.around is not None:
+            env |= await stack.enter_async_context(request.around(box.sandbox, box.workdir))
+        yield env
 
 
-@contextlib.asynccontextmanager
-async def _world(request: VerifyRequest, box: VerifyBox, *, own: bool) -> AsyncIterator[Mapping[str, str]]:
-    """The world's state and services in the verifier's box. In the agent's own box nothing of it stays."""
-    world = request.world
-    if world is None:
-        yield {}
-        return
-    await world.lay(box.sandbox)
-    try:
-        if own:
-            async with world.shown(box.sandbox, request.image.runtimes):
-                yield {VARIABLE: INSIDE}
-        else:
-            box.findings += [noted("world-port-unproven", f"tcp/{port}", _UNPROVEN) for port in world.ports]
-            yield {VARIABLE: INSIDE}
-    finally:
-        if not own:
-            with contextlib.suppress(InfrastructureError):
-                await world.clear(box.sandbox)
+def _forwarded(
+    request: VerifyRequest, box: VerifyBox, stack: contextlib.AsyncExitStack
+) -> contextlib.AbstractAsyncContextManager[list[int]]:
+    """Carry the agent's ports into the verifier's box, through the library that knows how."""
+
+    async def show_port(endpoint: HostEndpoint, port: int) -> str:
+        return await show(stack, box.sandbox, endpoint, port, request.image.runtimes)
+
+    forward = resolve(_FORWARD, "a verifier's box that shows ports of the agent's")
+    found: contextlib.AbstractAsyncContextManager[list[int]] = forward(request.sandbox, box.ports, show_port)
+    return found
 
 
 async def _result(request: VerifyRequest, box: VerifyBox, env: Mapping[str, str]) -> VerifyResult:

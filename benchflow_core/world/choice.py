@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from benchflow_core.configfile import ConfigFile
 from benchflow_core.errors import ConfigurationError, UsageError
 from benchflow_core.quick import dataclass
 
-__all__ = ["StateChoice", "choose_services", "read_state", "recorded_choice"]
+__all__ = ["StateChoice", "read_state", "recorded_choice"]
 
-T = TypeVar("T")
 _KEYS: Final = ("name", "tools")
 _FILES: Final = (".json", ".yaml", ".yml")
 
@@ -61,30 +59,3 @@ def _checked(value: Mapping[str, Any]) -> dict[str, Any]:
 def recorded_choice(world: Mapping[str, Any]) -> StateChoice | None:
     """As a rollout's files tell it."""
     return StateChoice(**world["chosen"]) if world.get("chosen") else None
-
-
-def choose_services(choice: StateChoice, services: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> list[T]:
-    """Those that were named, in their own order. A name that fits none, or several, is refused."""
-    known = [(service, [name.lower() for name in names_of(service)]) for service in services]
-    chosen: list[T] = []
-    for tool in choice.tools:
-        word = tool.strip().lower()
-        exact = [service for service, names in known if word in names]
-        found = exact or [service for service, names in known if any(word in name.split("-") for name in names)]
-        if len(found) != 1:
-            raise _unclear(tool, [names[0] for _, names in known], several=len(found) > 1)
-        chosen += found
-    return [service for service, _ in known if service in chosen]
-
-
-def _unclear(tool: str, names: Sequence[str], *, several: bool) -> ConfigurationError:
-    if several:
-        return ConfigurationError(f"state: more than one service is a '{tool}'.", remedy=f"Write one of {_all(names)}.")
-    parts = {part: name for name in names for part in (*name.split("-"), name)}
-    close = get_close_matches(tool.lower(), list(parts), 1)
-    hint = f"Did you mean '{parts[close[0]]}'? " if close else ""
-    return ConfigurationError(f"state: the environment has no '{tool}'.", remedy=f"{hint}It has {_all(names)}.")
-
-
-def _all(names: Sequence[str]) -> str:
-    return ", ".join(names) or "no services of its own"

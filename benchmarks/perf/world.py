@@ -13,9 +13,10 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from benchflow_feature_world.state import FILES, SQLITE
+from benchflow_feature_world.world import World
+
 from benchflow_core.rollout import Rollout, RolloutConfig
-from benchflow_core.world import World
-from benchflow_core.world.state import FILES, SQLITE
 from benchmarks.perf._measure import Measure
 
 TASK = Path(__file__).parents[1] / "clawsbench" / "tasks" / "reply-to-client"
@@ -44,7 +45,7 @@ async def _measure(runs: int) -> list[Measure]:
         try:
             await rollout.setup()
             await rollout.start()
-            return await _all(rollout.world, runs)
+            return await _all(rollout.feature("world").world, runs)
         finally:
             await rollout.cleanup()
 

@@ -31,7 +31,7 @@ _HOME = {
     "benchflow_core.results.learner": "LearnerStore",
     "benchflow.skills": "SkillInfo discover_skills install_skill parse_skill",
     "benchflow_core.task": "load_task task_digest",
-    "benchflow_core.world.services": "SERVICES build_service_hooks detect_services_from_dockerfile register_service",
+    "benchflow.services": "SERVICES build_service_hooks detect_services_from_dockerfile register_service",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

@@ -103,7 +103,7 @@ class TaskRuntime:
         call: dict[str, Any] = {"toolCallId": f"bash-{next(self._numbers)}"}
         shown = {"title": command[:200], "kind": "execute", "status": "in_progress", "rawInput": {"command": command}}
         rollout.record.event("tool_call", {**call, **shown}, **_PLACE)
-        env = {"HOME": rollout.agent_home, **rollout.worlds.agent_env()}
+        env = {"HOME": rollout.agent_home, **rollout.plan.features.env}
         done = await rollout.sandbox.exec(
             ("bash", "-c", command),
             cwd=rollout.workdir, env=env, user=rollout.agent_user, timeout=timeout, max_output=max_output,

@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from benchflow_core.world.schema import Environment
+from benchflow_feature_world.schema import Environment
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "environments.md").read_text()

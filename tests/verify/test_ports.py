@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
+from benchflow_wires import forwarded
 
 from benchflow_core.contracts import HostEndpoint, StartRequest
-from benchflow_core.world.forward import forwarded
+from benchflow_core.gateway.expose import show
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -37,10 +38,20 @@ async def verifier_box(arena):
         await box.stop()
 
 
+@asynccontextmanager
+async def carried(agent, box, runtimes):
+    async with AsyncExitStack() as stack:
+
+        async def show_port(endpoint, port):
+            return await show(stack, box, endpoint, port, runtimes)
+
+        yield await stack.enter_async_context(forwarded(agent, [8123], show_port))
+
+
 async def test_a_port_is_carried_by_the_core(arena):
     async with arena.agent(SERVE) as agent, verifier_box(arena) as box:
         runtimes = arena.image.runtimes or {"python": "/usr/bin/python3"}
-        async with forwarded(agent, box, [8123], runtimes) as ports:
+        async with carried(agent, box, runtimes) as ports:
             assert ports == [8123]
             done = await box.exec((runtimes["python"], "-c", FETCH))
             assert (done.stdout, done.exit_code) == (b"hello\n", 0), done.stderr
@@ -49,5 +60,5 @@ async def test_a_port_is_carried_by_the_core(arena):
 
 
 async def test_a_box_without_python_has_no_forward_and_says_so(arena):
-    async with arena.agent(SERVE) as agent, verifier_box(arena) as box, forwarded(agent, box, [8123], {}) as ports:
+    async with arena.agent(SERVE) as agent, verifier_box(arena) as box, carried(agent, box, {}) as ports:
         assert ports == []

@@ -1,7 +1,8 @@
-"""Connections between this host and a box, over the standard streams of one process there."""
+"""Connections between this host and boxes: a server of the host inside a box, and servers of one box in another."""
 
 from __future__ import annotations
 
+from benchflow_wires.forward import forwarded
 from benchflow_wires.tunnel import Tunnel
 
-__all__ = ["Tunnel"]
+__all__ = ["Tunnel", "forwarded"]

@@ -15,9 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RunningClaw", "google_client", "method_table", "running"]
+__all__ = ["RunningClaw", "google_client", "method_table", "running", "seed_databases"]
 
 ADMIN_TOKEN = "test-admin-token"
+
+
+def seed_databases(folder: Path, scenarios: Path, services: tuple[str, ...] = ("gmail", "gcal")) -> None:
+    """Make `<service>.db` in a folder from `<service>.scenario.json` of another, with the installed programs."""
+    for name in services:
+        program = Path(sys.executable).with_name(f"claw-{name}")
+        argv: list[Any] = [
+            program,
+            "--db",
+            folder / f"{name}.db",
+            "seed",
+            "--scenario",
+            scenarios / f"{name}.scenario.json",
+        ]
+        subprocess.run(argv, check=True, capture_output=True)
 
 
 @dataclass

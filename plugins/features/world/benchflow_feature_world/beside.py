@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from benchflow_core.contracts.sandboxes import Sandbox
+from benchflow_core.contracts import Sandbox
 from benchflow_core.errors import InfrastructureError
-from benchflow_core.world.probe import http_probe, wait_for
-from benchflow_core.world.services import Service
+from benchflow_feature_world.probe import http_probe, wait_for
+from benchflow_feature_world.services import Service
 
 __all__ = ["start_beside"]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchflow_claw_kit.testing import seed_databases
 
 from benchflow_core.rollout import Rollout, RolloutConfig
 from benchflow_core.rollout.host import Host
@@ -40,6 +43,27 @@ print(json.dumps(pairs, sort_keys=True))
 open("/logs/verifier/reward.txt", "w").write(str(float(pairs.get("answer") == "42")))
 PY
 """
+
+
+@pytest.fixture(scope="session")
+def claws_base() -> None:
+    """The claws' base image in the local engine, or its stand-in."""
+    script = Path(__file__).parents[4] / "scripts" / "base_images.py"
+    subprocess.run([sys.executable, script, "benchflow/claws-base"], check=True)
+
+
+@pytest.fixture
+def claws_task() -> Callable[[Path], Path]:
+    """The ClawsBench task of the public documents, with the databases that they say are there."""
+    root = Path(__file__).parents[4]
+
+    def make(folder: Path) -> Path:
+        shutil.copytree(root / "tests" / "data" / "schedule-meeting-from-email", folder)
+        scenarios = root / "benchmarks" / "clawsbench" / "tasks" / "meeting-from-email" / "environment"
+        seed_databases(folder / "environment", scenarios)
+        return folder
+
+    return make
 
 
 @pytest.fixture

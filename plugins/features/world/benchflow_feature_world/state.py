@@ -8,12 +8,11 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.contracts.environments import StateBackend
-from benchflow_core.contracts.sandboxes import Sandbox
+from benchflow_core.contracts import Sandbox, StateBackend
 from benchflow_core.errors import ConfigurationError, InfrastructureError
 
 if TYPE_CHECKING:
-    from benchflow_core.plugins import Registry
+    from benchflow_feature_world.installed import Plugins
 
 __all__ = ["BOX", "FILES", "PYTHON_VARIABLE", "SQLITE", "StateBusy", "in_box", "state_backend"]
 
@@ -47,7 +46,7 @@ class StateBusy(InfrastructureError):
 
 @cache
 def _program() -> str:
-    return resources.files("benchflow_core.world").joinpath("inside.py").read_text(encoding="utf-8")
+    return resources.files("benchflow_feature_world").joinpath("inside.py").read_text(encoding="utf-8")
 
 
 async def in_box(box: Sandbox, what: str, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,12 +102,12 @@ _OWN: Final = {backend.kind: backend for backend in (SQLITE, FILES, BOX)}
 _ALSO: Final = {"directory": "files", "file": "files", "box": "sandbox"}
 
 
-def state_backend(kind: str, plugins: Registry) -> StateBackend:
+def state_backend(kind: str, plugins: Plugins) -> StateBackend:
     """By the manifest's `state.kind`: the core's own, else an installed plugin's."""
     if (own := _OWN.get(_ALSO.get(kind, kind))) is not None:
         return own
     known = dict(_OWN)
-    for loaded in plugins.all("environment"):
+    for loaded in plugins.mentioned("environment", None):
         known |= {backend.kind: backend for backend in loaded.spec.state_backends}
     if kind not in known:
         raise ConfigurationError(f"there is no state backend '{kind}'.", remedy=f"Known: {', '.join(sorted(known))}.")

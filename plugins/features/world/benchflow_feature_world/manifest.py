@@ -7,17 +7,17 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.configfile import ConfigFile
+from benchflow_core.contracts.bounded_yaml import line_of, lines_of, load_yaml
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
-    from benchflow_core.world.schema import Environment
+    from benchflow_feature_world.schema import Environment
 
 __all__ = ["SUFFIXES", "Manifest", "read_manifest"]
 
@@ -73,8 +73,11 @@ def read_manifest(path: Path) -> Manifest:
 
 def _parse(path: Path, text: str) -> tuple[Mapping[str, Any], Any]:
     if path.suffix.lower() in (".yaml", ".yml"):
-        file = ConfigFile(path)
-        return file.data, lambda at: file.where(*at)
+        data, node = load_yaml(text, str(path))
+        if not isinstance(data, Mapping):
+            raise ConfigurationError(f"{path}: expected a mapping, found {type(data).__name__}.")
+        lines = lines_of(node)
+        return data, lambda at: f"{path}, line {line}" if (line := line_of(lines, at)) else str(path)
     try:
         return tomllib.loads(text), lambda at: _toml_place(path, text, at)
     except tomllib.TOMLDecodeError as error:
@@ -86,7 +89,7 @@ def _parse(path: Path, text: str) -> tuple[Mapping[str, Any], Any]:
 def _validated(table: Mapping[str, Any], places: Any) -> Environment:
     from pydantic import ValidationError
 
-    from benchflow_core.world.schema import Environment
+    from benchflow_feature_world.schema import Environment
 
     try:
         return Environment.model_validate(table)
@@ -106,7 +109,7 @@ def _validated(table: Mapping[str, Any], places: Any) -> Environment:
 
 def _hint(at: tuple[Any, ...]) -> str:
     """The nearest known field beside the unknown one."""
-    from benchflow_core.world.schema import Environment
+    from benchflow_feature_world.schema import Environment
 
     model: Any = Environment
     for part in at[:-1]:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchflow_core.cli.ui import Ui, printable
+from benchflow_core.contracts import CommandContext
 from benchflow_core.errors import BenchflowError
 
 if TYPE_CHECKING:
-    from benchflow_core.world.manifest import Manifest
+    from benchflow_core.contracts.core import Core
+    from benchflow_feature_world.manifest import Manifest
 
 __all__ = ["environment"]
 
@@ -22,19 +23,17 @@ def environment() -> None:
 
 @environment.command("list")
 @click.pass_obj
-def list_environments(ui: Ui) -> None:
+def list_environments(ui: CommandContext) -> None:
     """Manifests of the registry folders, and the services that are installed."""
-    from benchflow_core.dotenv import user_env
-    from benchflow_core.plugins import registry
-    from benchflow_core.world.find import registered
-    from benchflow_core.world.services import known_services
+    from benchflow_feature_world.find import registered
+    from benchflow_feature_world.services import known_services
 
-    plugins, seen, manifests = registry(), set(), []
-    for owner, path in registered(plugins, user_env()):
+    core, seen, manifests = ui.core(), set(), []
+    for owner, path in registered(core, core.env()):
         entry = {"name": path.stem, "from": owner, "path": str(path), "shadowed": path.stem in seen}
         seen.add(path.stem)
-        manifests.append({**entry, **_summary(str(path))})
-    services = list({s.name: s for s in known_services(plugins).values()}.values())
+        manifests.append({**entry, **_summary(core, str(path))})
+    services = list({s.name: s for s in known_services(core).values()}.values())
     rows = [[e["name"], e["from"], e["summary"]] for e in manifests]
     shown = [[s.name, str(s.port), s.spec.program or "on the host", s.spec.summary] for s in services]
     data = {
@@ -46,7 +45,7 @@ def list_environments(ui: Ui) -> None:
 
     def text() -> None:
         if rows:
-            ui.table(["ENVIRONMENT", "FROM", "WHAT"], [[printable(cell) for cell in row] for row in rows])
+            ui.table(["ENVIRONMENT", "FROM", "WHAT"], rows)
             ui.out("")
         ui.table(["SERVICE", "PORT", "PROGRAM", "WHAT"], shown)
 
@@ -56,9 +55,9 @@ def list_environments(ui: Ui) -> None:
 @environment.command("show")
 @click.argument("reference", metavar="PATH|NAME[@VERSION]")
 @click.pass_obj
-def show(ui: Ui, reference: str) -> None:
+def show(ui: CommandContext, reference: str) -> None:
     """One manifest, as it is understood, with its hash."""
-    manifest = _find(reference)
+    manifest = _find(ui.core(), reference)
     data = _describe(manifest)
 
     def text() -> None:
@@ -66,7 +65,8 @@ def show(ui: Ui, reference: str) -> None:
 
         ui.out(f"{data['name']}  {data['env_hash']}")
         ui.out(f"{data['path']}")
-        ui.out(printable(json.dumps(data["environment"], indent=2, ensure_ascii=False), lines=True))
+        for line in json.dumps(data["environment"], indent=2, ensure_ascii=False).splitlines():
+            ui.out(line)
 
     ui.emit(data, text)
 
@@ -75,13 +75,15 @@ def show(ui: Ui, reference: str) -> None:
 @click.argument("references", metavar="PATH|NAME[@VERSION]", nargs=-1, required=True)
 @click.pass_obj
 @click.pass_context
-def check(ctx: click.Context, ui: Ui, references: tuple[str, ...]) -> None:
+def check(ctx: click.Context, ui: CommandContext, references: tuple[str, ...]) -> None:
     """Read manifests and say what would happen. Nothing is started. Exit code 1: one of them is wrong."""
     rows: list[dict[str, Any]] = []
     for reference in references:
         try:
-            manifest = _find(reference)
-            rows.append({"reference": reference, "ok": True, "notes": _notes(manifest), **_describe(manifest)})
+            manifest = _find(ui.core(), reference)
+            rows.append(
+                {"reference": reference, "ok": True, "notes": _notes(ui.core(), manifest), **_describe(manifest)}
+            )
         except BenchflowError as error:
             rows.append({"reference": reference, "ok": False, "error": str(error)})
 
@@ -89,21 +91,19 @@ def check(ctx: click.Context, ui: Ui, references: tuple[str, ...]) -> None:
         for row in rows:
             mark = ui.style("✓", "green") if row["ok"] else ui.style("✗", "red")
             said = f"{row['name']}  {row['env_hash'][:19]}…" if row["ok"] else row["error"]
-            ui.out(f"{mark} {printable(row['reference'])}: {printable(said)}")
+            ui.out(f"{mark} {row['reference']}: {said}")
             for note in row.get("notes", ()):
-                ui.out(f"  {printable(note)}")
+                ui.out(f"  {note}")
 
     ui.emit({"environments": rows}, text)
     if not all(row["ok"] for row in rows):
         ctx.exit(1)
 
 
-def _find(reference: str) -> Manifest:
-    from benchflow_core.dotenv import user_env
-    from benchflow_core.plugins import registry
-    from benchflow_core.world.find import find_manifest
+def _find(core: Core, reference: str) -> Manifest:
+    from benchflow_feature_world.find import find_manifest
 
-    return find_manifest(reference, registry(), user_env())
+    return find_manifest(reference, core, core.env())
 
 
 def _describe(manifest: Manifest) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def _describe(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _summary(reference: str) -> dict[str, Any]:
+def _summary(core: Core, reference: str) -> dict[str, Any]:
     try:
-        manifest = _find(reference)
+        manifest = _find(core, reference)
     except BenchflowError as error:
         return {"summary": f"broken: {error.message}", "env_hash": None}
     env = manifest.environment
@@ -126,17 +126,16 @@ def _summary(reference: str) -> dict[str, Any]:
     return {"summary": f"{env.image or env.base_image}: {what}", "env_hash": manifest.env_hash}
 
 
-def _notes(manifest: Manifest) -> list[str]:
+def _notes(core: Core, manifest: Manifest) -> list[str]:
     """What a reader of the manifest would want to know before running it."""
     import shlex
 
-    from benchflow_core.plugins import registry
-    from benchflow_core.world.services import known_services
-    from benchflow_core.world.state import state_backend
+    from benchflow_feature_world.services import known_services
+    from benchflow_feature_world.state import state_backend
 
-    env, plugins = manifest.environment, registry()
-    brought = {s.spec.program for s in known_services(plugins).values() if s.spec.program}
-    state_backend(env.state.kind, plugins)
+    env = manifest.environment
+    brought = {s.spec.program for s in known_services(core).values() if s.spec.program}
+    state_backend(env.state.kind, core)
     notes = []
     for service in env.services:
         program = shlex.split(service.command)[0]

@@ -9,9 +9,8 @@ from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
+from benchflow import detect_services_from_dockerfile
 from benchflow_claw_kit.dockerfile import places_of
-
-from benchflow_core.world.services import detect_services_from_dockerfile
 
 
 @pytest.fixture

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode
 
-from benchflow_core.contracts.environments import ServiceContext, ServiceSpec
+from benchflow_core.contracts import ServiceContext, ServiceSpec
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
-    from benchflow_core.contracts.sandboxes import Sandbox
-    from benchflow_core.plugins import Loaded, Registry
+    from benchflow_core.contracts import LoadedPlugin, Sandbox
+    from benchflow_feature_world.installed import Plugins
 
 __all__ = [
     "DATA",
-    "SERVICES",
     "Service",
     "ServiceHook",
-    "build_service_hooks",
     "detect_services_from_dockerfile",
     "known_services",
     "register_service",
@@ -44,7 +41,7 @@ class Service:
     spec: ServiceSpec
     port: int
     options: Mapping[str, str] = field(default_factory=dict)
-    loaded: Loaded | None = None
+    loaded: LoadedPlugin | None = None
     """The plugin it comes from."""
 
     def __str__(self) -> str:
@@ -109,7 +106,7 @@ def register_service(
     return _REGISTERED[name]
 
 
-def known_services(plugins: Registry, text: str | None = None) -> dict[str, Service]:
+def known_services(plugins: Plugins, text: str | None = None) -> dict[str, Service]:
     """By every name and alias; a registered one before a plugin's.
 
     `text`: only plugins with a name or a command that it mentions; the others are not imported.
@@ -118,15 +115,14 @@ def known_services(plugins: Registry, text: str | None = None) -> dict[str, Serv
     `claw-gmail`, whatever the entry point is called.
     """
     found: dict[str, Service] = {}
-    wanted = None if text is None else lambda plugin: any(name in text for name in plugin.programs())
-    for loaded in plugins.all("service", wanted):
+    for loaded in plugins.mentioned("service", text):
         own = loaded.spec.program.rpartition("-")[2] or loaded.name
         service = Service(own, loaded.spec, loaded.spec.port, loaded=loaded)
         found |= dict.fromkeys((loaded.name, *loaded.aliases), service)
     return {**found, **_REGISTERED}
 
 
-def service_of(word: str | Service, plugins: Registry) -> Service:
+def service_of(word: str | Service, plugins: Plugins) -> Service:
     """`name`, `name:port`, `name?scenario=inbox&seed=7`."""
     if isinstance(word, Service):
         return word
@@ -151,16 +147,14 @@ def service_of(word: str | Service, plugins: Registry) -> Service:
     return replace(service, name=called, port=port, options=options)
 
 
-def services_in(dockerfile: Path, plugins: Registry) -> list[Service]:
+def services_in(dockerfile: Path, plugins: Plugins) -> list[Service]:
     """Return the services that a task's Dockerfile asks for; plugins that it cannot mean are not imported."""
     seeded = any(path.name.endswith((".db", ".scenario.json")) for path in dockerfile.parent.iterdir())
     text = None if seeded else dockerfile.read_text(encoding="utf-8", errors="replace")
     return detect_services_from_dockerfile(dockerfile, known_services(plugins, text))
 
 
-def detect_services_from_dockerfile(
-    dockerfile: str | Path | None, services: Mapping[str, Service] | None = None
-) -> list[Service]:
+def detect_services_from_dockerfile(dockerfile: str | Path | None, services: Mapping[str, Service]) -> list[Service]:
     """Return the services whose program a Dockerfile names, comments left out. A path, or the text itself.
 
     A plugin may see from the whole build context that its service is meant (`ServiceSpec.seeded_in`).
@@ -177,8 +171,7 @@ def detect_services_from_dockerfile(
         text, context = path.read_text(encoding="utf-8", errors="replace"), path.parent
     lines = [line for line in str(text).splitlines() if not line.lstrip().startswith("#")]
     body = "\n".join(lines)
-    known = SERVICES if services is None else services
-    unique = {service.name: service for service in known.values() if service.spec.program}
+    unique = {service.name: service for service in services.values() if service.spec.program}
 
     def is_meant(service: Service) -> bool:
         if context and service.spec.seeded_in and service.spec.seeded_in(context) is not None:
@@ -186,30 +179,6 @@ def detect_services_from_dockerfile(
         return re.search(rf"(?<![\w.-]){re.escape(service.spec.program)}(?![\w-])", body) is not None
 
     return sorted(filter(is_meant, unique.values()), key=lambda service: service.port)
-
-
-class _Services(Mapping[str, Service]):
-    """`benchflow.SERVICES`: looked up when asked for, so that importing costs nothing."""
-
-    def _all(self) -> dict[str, Service]:
-        from benchflow_core.plugins import registry
-
-        return known_services(registry())
-
-    def __getitem__(self, name: str) -> Service:
-        found = self._all()
-        if name not in found:
-            raise KeyError(f"{name}; known: {', '.join(sorted(found))}")
-        return found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-
-SERVICES: Final[Mapping[str, Service]] = _Services()
 
 
 class ServiceHook:
@@ -222,13 +191,6 @@ class ServiceHook:
         self.service = service
 
     async def __call__(self, box: Sandbox) -> None:
-        from benchflow_core.world.beside import start_beside
+        from benchflow_feature_world.beside import start_beside
 
         await start_beside(box, self.service)
-
-
-def build_service_hooks(services: Sequence[Service | str]) -> list[ServiceHook]:
-    """For `pre_agent_hooks`: one for each service."""
-    from benchflow_core.plugins import registry
-
-    return [ServiceHook(service_of(service, registry())) for service in services]

@@ -19,7 +19,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from benchflow_core.contracts.common import Layer, Runtime
+from benchflow_core.contracts import Layer, Runtime
 from benchflow_core.errors import ConfigurationError
 
 __all__ = ["distribution_layer"]

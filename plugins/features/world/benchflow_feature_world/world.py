@@ -6,24 +6,27 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.sandboxes import ImageRef, Sandbox, SandboxProvider, Snapshot, StartRequest
+from benchflow_wires import forwarded
+
+from benchflow_core.contracts import HostEndpoint, ImageRef, Sandbox, Snapshot
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError
-from benchflow_core.quick import dataclass
-from benchflow_core.world import seeding
-from benchflow_core.world.forward import forwarded
-from benchflow_core.world.handover import Handover
-from benchflow_core.world.plan import PlannedService, WorldPlan
-from benchflow_core.world.probe import http_probe, wait_for
-from benchflow_core.world.running import RunningService
-from benchflow_core.world.state import PYTHON_VARIABLE, StateBusy, in_box
+from benchflow_feature_world import seeding
+from benchflow_feature_world.handover import Handover
+from benchflow_feature_world.plan import PlannedService, WorldPlan
+from benchflow_feature_world.probe import http_probe, wait_for
+from benchflow_feature_world.running import RunningService
+from benchflow_feature_world.state import StateBusy, in_box
 
 __all__ = ["EnvHandle", "EnvState", "StateSnapshot", "World", "WorldDirs"]
 
+Forget = Callable[[Snapshot], Awaitable[None]]
+Show = Callable[[HostEndpoint, int], Awaitable[str]]
+"""Show a server of the host at a port of a box."""
 _IMAGE: Final = "image"
 """The name under which the image's own process runs."""
 _TRIES: Final = 40
@@ -76,7 +79,7 @@ class World:
         self.initial: StateSnapshot | None = None
         self._box: Sandbox | None = None
         self._own = False
-        self._provider: SandboxProvider | None = None
+        self._forget: Forget | None = None
         self._image: ImageRef | None = None
         self._env: dict[str, str] = {}
         self._running: list[RunningService] = []
@@ -106,26 +109,21 @@ class World:
 
     async def provision(
         self,
-        provider: SandboxProvider,
+        box: Sandbox,
         image: ImageRef,
-        start: StartRequest,
+        forget: Forget,
         *,
-        agents_box: Sandbox | None = None,
+        own: bool,
         env: Mapping[str, str] | None = None,
         earlier: Handover | None = None,
     ) -> EnvHandle:
-        """Start the box and what is in it. `agents_box`: no box of its own. What fails leaves nothing.
+        """Start what is in the box. `own`: the box is the world's, and goes with it. What fails leaves nothing.
 
-        `earlier`: the state that another world came to, in place of the task's own.
+        `forget` deletes a snapshot. `earlier`: the state that another world came to, in place of the task's own.
         """
-        self._provider, self._image, self._env = provider, image, dict(env or {})
+        self._box, self._image, self._forget, self._own = box, image, forget, own
+        self._env = dict(env or {})
         try:
-            if agents_box is None:
-                python = {PYTHON_VARIABLE: image.runtimes["python"]} if "python" in image.runtimes else {}
-                self._own = True
-                self._box = await provider.start(image, replace(start, env={**start.env, **python}))
-            else:
-                self._box = agents_box
             await seeding.make_folders(self.box, self.plan)
             await seeding.lay(self.box, self.plan.seeds if earlier is None else earlier.files)
             if not self.plan.image_starts:
@@ -189,9 +187,9 @@ class World:
             with contextlib.suppress(BenchflowError, OSError):
                 await box.stop()
         for snapshot in self._snapshots:
-            if self._provider is not None:
+            if self._forget is not None:
                 with contextlib.suppress(BenchflowError, OSError):
-                    await self._provider.forget(snapshot)
+                    await self._forget(snapshot)
         self._snapshots = []
 
     # --- state -------------------------------------------------------------------------------------------
@@ -283,12 +281,12 @@ class World:
     # --- what the agent and the rollout have of it ---------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def shown_in(self, box: Sandbox, runtimes: Mapping[str, str]) -> AsyncIterator[None]:
-        """The world's ports on the loopback of another box, while this is open."""
+    async def shown(self, show: Show) -> AsyncIterator[None]:
+        """Show the world's ports on the loopback of another box, while this is open."""
         if not self._own or not self.plan.ports:
             yield
             return
-        async with forwarded(self.box, box, self.plan.ports, runtimes) as ports:
+        async with forwarded(self.box, self.plan.ports, show) as ports:
             lost = [port for port in self.plan.ports if port not in ports]
             if lost:
                 raise InfrastructureError(f"port {lost[0]} of the world cannot be shown in the box: it is taken.")

@@ -41,8 +41,8 @@ def test_a_kept_world_is_verified_again_and_branched(task, bench, tmp_path):
     found = json.loads(done.out)
     assert found["value"] == 1.0 and [c["rewards"] for c in found["children"]] == [{"reward": 1.0}] * 2
     assert json.loads((folder / "branch.json").read_text()) == found
-    findings = json.loads((folder / "branches" / "1" / "result.json").read_text())["findings"]
-    assert "/usr/bin/cmp" in {row["path"] for row in findings}, "against the image, not the kept state"
+    read = json.loads((folder / "branches" / "1" / "result.json").read_text())["verification"]["readings"]
+    assert "clean" in read, "a program was changed against the image, though not against the kept state"
     done = bench("eval", "score", folder)
     assert done.code == 0, (done.out, done.err)
     assert json.loads((folder / "result.json").read_text())["rewards"] == {"reward": 0.0}, (

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
-from benchflow_core.contracts.sandboxes import ByteStream, HostEndpoint, Sandbox
+from benchflow_core.contracts import ByteStream, HostEndpoint, Sandbox
 from benchflow_core.errors import BenchflowError, CapabilityMissing, InfrastructureError
-from benchflow_core.gateway.expose import show_in_box
 
-__all__ = ["forwarded", "show"]
+__all__ = ["forwarded"]
 
 _MOST: Final = 64
 _LINGER: Final = 5.0
@@ -24,33 +23,21 @@ _LINGER: Final = 5.0
 
 @contextlib.asynccontextmanager
 async def forwarded(
-    source: Sandbox, target: Sandbox, ports: Sequence[int], runtimes: Mapping[str, str]
+    source: Sandbox, ports: Sequence[int], show: Callable[[HostEndpoint, int], Awaitable[str]]
 ) -> AsyncIterator[list[int]]:
-    """Carries connections from `target` to `ports` of `source` while it is open; yields those that could be."""
+    """Carry connections to `ports` of `source` from wherever `show` shows them, while it is open.
+
+    Yields the ports that could be shown.
+    """
     async with contextlib.AsyncExitStack() as stack:
         done = []
         for port in ports[:_MOST]:
             server = await stack.enter_async_context(_server(source, port))
             host, number = server.sockets[0].getsockname()[:2]
-            endpoint = HostEndpoint(host, number)
             with contextlib.suppress(OSError, InfrastructureError, CapabilityMissing):
-                await show(stack, target, endpoint, port, runtimes)
+                await show(HostEndpoint(host, number), port)
                 done.append(port)
         yield done
-
-
-async def show(
-    stack: contextlib.AsyncExitStack,
-    box: Sandbox,
-    endpoint: HostEndpoint,
-    port: int | None,
-    runtimes: Mapping[str, str],
-) -> str:
-    """Show a server of the host at a port of the box's loopback until the stack is left; return its URL there."""
-    url, tunnel = await show_in_box(box, endpoint, runtimes, port)
-    if tunnel is not None:
-        stack.push_async_callback(tunnel.close)
-    return url
 
 
 @contextlib.asynccontextmanager

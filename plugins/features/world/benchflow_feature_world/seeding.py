@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchflow_core.contracts.environments import ServiceContext
-from benchflow_core.contracts.sandboxes import ImageRef, Sandbox
+from benchflow_core.contracts import ImageRef, Sandbox, ServiceContext
 from benchflow_core.errors import InfrastructureError, TaskError
-from benchflow_core.world.plan import PlannedService, WorldPlan
-from benchflow_core.world.services import DATA
+from benchflow_feature_world.plan import PlannedService, WorldPlan
+from benchflow_feature_world.services import DATA
 
 __all__ = ["context_of", "lay", "make_folders", "root_of", "seed"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from benchflow_feature_world.choice import choose_services
 
 from benchflow_core.errors import BenchflowError
-from benchflow_core.world.choice import StateChoice, choose_services, read_state
+from benchflow_core.world.choice import StateChoice, read_state
 
 NAMES = ["mock-auth", "mock-gmail", "claw-gcal", "gdoc", "gdoc-archive"]
 SECOND = """

@@ -7,8 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchflow_core.contracts.logs import CappedLog
-from benchflow_core.contracts.sandboxes import Process, Sandbox
+from benchflow_core.contracts import CappedLog, Process, Sandbox
 from benchflow_core.errors import BenchflowError, InfrastructureError
 
 __all__ = ["RunningService"]

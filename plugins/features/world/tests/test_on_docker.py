@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(not FOUND.ok, reason=f"no Docker engine: {FOUND.reason}"),
     pytest.mark.xdist_group("docker"),
 ]
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 CHI = BENCHMARKS / "chi-bench"
 
 

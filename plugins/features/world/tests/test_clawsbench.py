@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TASKS = Path(__file__).parents[2] / "benchmarks" / "clawsbench" / "tasks"
+TASKS = Path(__file__).parents[4] / "benchmarks" / "clawsbench" / "tasks"
 
 
 @pytest.mark.parametrize(("agent", "reward"), [("oracle", 1.0), ("nop", 0.0)])

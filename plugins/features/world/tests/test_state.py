@@ -49,16 +49,16 @@ async def ask(one, path, port=9700):
 async def test_a_world_goes_back_and_forth(task, opened):
     one = await opened(task())
     await ask(one, "/set?a=1")
-    first = await one.world.snapshot()
+    first = await one.feature("world").world.snapshot()
     await ask(one, "/set?a=2&b=3")
-    state = await one.world.query()
+    state = await one.feature("world").world.query()
     assert state.services["kv"]["alive"] and [r["id"] for r in state.changed["kv"]["added"]] == ["a", "b"]
-    await one.world.restore(first)
+    await one.feature("world").world.restore(first)
     assert await ask(one, "/all") == {"a": "1"}
     await ask(one, "/set?c=4")
-    await one.world.reset()
+    await one.feature("world").world.reset()
     assert await ask(one, "/all") == {}
-    await one.world.restore(first)
+    await one.feature("world").world.restore(first)
     assert await ask(one, "/all") == {"a": "1"}
 
 
@@ -69,15 +69,17 @@ async def test_files_and_the_whole_box_go_back_too(task, opened):
         path.write_text(path.read_text() + f'[environment.state]\nkind = "{kind}"\npaths = [{paths}]\n')
         one = await opened(folder)
         write = "mkdir -p /data/notes/deep; echo {0} > /data/notes/deep/x; ln -sf deep/x /data/notes/l; cat /data/notes/deep/x"
-        await one.world.box.exec(("sh", "-c", write.format("one")))
-        kept = await one.world.snapshot()
-        await one.world.box.exec(("sh", "-c", write.format("two") + "; rm /data/notes/l; touch /data/notes/new"))
-        await one.world.restore(kept)
-        done = await one.world.box.exec(("sh", "-c", "cat /data/notes/l; ls /data/notes"))
+        await one.feature("world").world.box.exec(("sh", "-c", write.format("one")))
+        kept = await one.feature("world").world.snapshot()
+        await one.feature("world").world.box.exec(
+            ("sh", "-c", write.format("two") + "; rm /data/notes/l; touch /data/notes/new")
+        )
+        await one.feature("world").world.restore(kept)
+        done = await one.feature("world").world.box.exec(("sh", "-c", "cat /data/notes/l; ls /data/notes"))
         assert done.stdout.split() == [b"one", b"deep", b"l"], kind
         assert (await ask(one, "/all")) == {}
-        await one.world.reset()
-        assert (await one.world.box.exec(("ls", "/data/notes"))).exit_code != 0, kind
+        await one.feature("world").world.reset()
+        assert (await one.feature("world").world.box.exec(("ls", "/data/notes"))).exit_code != 0, kind
 
 
 async def test_a_snapshot_of_several_services_is_of_one_moment(task, opened):
@@ -94,11 +96,11 @@ async def test_a_snapshot_of_several_services_is_of_one_moment(task, opened):
     seen = []
     for _ in range(5):
         await asyncio.sleep(0.2)
-        kept = await one.world.snapshot()
+        kept = await one.feature("world").world.snapshot()
         numbers = []
         for row in kept.data["files"]:
             code = "import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute('select value from pairs').fetchone()[0])"
-            done = await one.world.box.exec(("python3", "-c", code, f"{kept.data['folder']}/{row[1]}"))
+            done = await one.feature("world").world.box.exec(("python3", "-c", code, f"{kept.data['folder']}/{row[1]}"))
             numbers.append(int(done.stdout or 0))
         seen.append(numbers)
     await process.kill()
@@ -169,5 +171,5 @@ async def test_what_cannot_be_branched_is_refused(task, opened):
 
 async def test_a_rollout_without_a_world_says_so(task, opened):
     one = await opened(task(manifest=None))
-    with pytest.raises(ConfigurationError, match="no environment"):
-        await one.world.snapshot()
+    with pytest.raises(ConfigurationError, match="takes no part"):
+        await one.feature("world").world.snapshot()

@@ -8,8 +8,7 @@ import subprocess
 import sys
 
 import pytest
-
-from benchflow_core.world import inside
+from benchflow_feature_world import inside
 
 
 def order(what, **orders):

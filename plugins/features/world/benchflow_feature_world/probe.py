@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from benchflow_core.contracts.sandboxes import Sandbox
+from benchflow_core.contracts import Sandbox
 from benchflow_core.errors import BenchflowError, InfrastructureError
-from benchflow_core.quick import dataclass
 
 __all__ = ["Probe", "command_probe", "http_probe", "tcp_probe", "wait_for"]
 

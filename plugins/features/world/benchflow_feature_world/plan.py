@@ -7,32 +7,37 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.contracts.common import Capability, Layer, McpServer, Runtime
-from benchflow_core.contracts.environments import ServiceContext, StateBackend
-from benchflow_core.contracts.sandboxes import ImageRequest
-from benchflow_core.contracts.tasks import Task
+from benchflow_core.contracts import (
+    Capability,
+    ImageRequest,
+    Layer,
+    McpServer,
+    Runtime,
+    ServiceContext,
+    StateBackend,
+    Task,
+)
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
-from benchflow_core.quick import dataclass
-from benchflow_core.world.choice import StateChoice, choose_services
-from benchflow_core.world.find import find_manifest
-from benchflow_core.world.manifest import SUFFIXES, Manifest
-from benchflow_core.world.probe import Probe, command_probe, http_probe, tcp_probe
-from benchflow_core.world.services import (
+from benchflow_feature_world.choice import StateChoice, choose_services
+from benchflow_feature_world.find import find_manifest
+from benchflow_feature_world.manifest import SUFFIXES, Manifest
+from benchflow_feature_world.probe import Probe, command_probe, http_probe, tcp_probe
+from benchflow_feature_world.services import (
     DATA,
     Service,
-    ServiceHook,
     known_services,
     service_of,
     services_in,
 )
-from benchflow_core.world.state import SQLITE, state_backend
+from benchflow_feature_world.state import SQLITE, state_backend
 
 if TYPE_CHECKING:
-    from benchflow_core.plugins import Loaded, Registry
+    from benchflow_core.contracts import LoadedPlugin
+    from benchflow_feature_world.installed import Plugins
 
 __all__ = ["PlannedService", "WorldPlan", "plan_world"]
 
@@ -58,7 +63,7 @@ class PlannedService:
     def layers(self) -> tuple[Layer, ...]:
         if self.service is None:
             return ()
-        from benchflow_core.world.layer import distribution_layer
+        from benchflow_feature_world.layer import distribution_layer
 
         spec = self.service.spec
         return (*spec.layers, *((distribution_layer(spec.distribution),) if spec.distribution else ()))
@@ -141,7 +146,7 @@ class WorldPlan:
             if service.spec.mcp is not None
         )
 
-    def loaded(self) -> list[Loaded]:
+    def loaded(self) -> list[LoadedPlugin]:
         """The plugins that take part."""
         services = [s.service for s in self.services if s.service] + list(self.hosted)
         return [service.loaded for service in services if service.loaded is not None]
@@ -170,15 +175,13 @@ def plan_world(
     services: Sequence[str | Service],
     manifest: str | None,
     choice: StateChoice | None = None,
-    hooks: Sequence[Any],
-    plugins: Registry,
+    plugins: Plugins,
     env: Mapping[str, str],
     capabilities: frozenset[str],
 ) -> WorldPlan | None:
     """None where the task asks for no world and nobody else does."""
     found, pinned_by, notices = _manifest(task, manifest, plugins, env)
     named = [service_of(word, plugins) for word in services]
-    named += [hook.service for hook in hooks if isinstance(hook, ServiceHook)]
     if found is None and (text := task.environment.dockerfile) and text.is_file():
         programs = {service.spec.program for service in named}
         named += [service for service in services_in(text, plugins) if service.spec.program not in programs]
@@ -223,7 +226,7 @@ def plan_world(
 
 
 def _manifest(
-    task: Task, asked: str | None, plugins: Registry, env: Mapping[str, str]
+    task: Task, asked: str | None, plugins: Plugins, env: Mapping[str, str]
 ) -> tuple[Manifest | None, str, list[str]]:
     """The user's choice before the task's pin; that it differs is said."""
     pin = _pin(task)
@@ -257,7 +260,7 @@ def _pin(task: Task) -> str | None:
     return None
 
 
-def _planned(found: Manifest | None, named: Sequence[Service], plugins: Registry) -> tuple[PlannedService, ...]:
+def _planned(found: Manifest | None, named: Sequence[Service], plugins: Plugins) -> tuple[PlannedService, ...]:
     planned: list[PlannedService] = []
     by_program = {s.spec.program: s for s in known_services(plugins).values() if s.spec.program}
     for entry in found.environment.services if found else ():
@@ -317,7 +320,7 @@ def _refuse_clashes(planned: Sequence[PlannedService], named: Sequence[Service])
 
 
 def _state(
-    found: Manifest | None, planned: Sequence[PlannedService], plugins: Registry
+    found: Manifest | None, planned: Sequence[PlannedService], plugins: Plugins
 ) -> tuple[StateBackend, tuple[str, ...]]:
     if found is not None and "state" in found.environment.model_fields_set:
         state = found.environment.state

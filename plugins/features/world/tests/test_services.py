@@ -8,12 +8,13 @@ import sys
 
 import benchflow
 import pytest
+from benchflow import detect_services_from_dockerfile
+from benchflow_feature_world import services as module
+from benchflow_feature_world.layer import distribution_layer
+from benchflow_feature_world.services import register_service, service_of
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import registry
-from benchflow_core.world import services as module
-from benchflow_core.world.layer import distribution_layer
-from benchflow_core.world.services import detect_services_from_dockerfile, register_service, service_of
 
 from .conftest import GET
 
@@ -88,13 +89,13 @@ async def test_a_service_that_is_named_takes_none_of_the_tasks_own_away(task, ro
     """A config for many tasks names what it adds; the one that both name is started once, as the config says."""
     folder = task("true", manifest=None)
     for named, ports in (["gmail"], {"gmail": 9001, "kv": 9700}), (["gmail", "kv:9701"], {"gmail": 9001, "kv": 9701}):
-        world = (await rollout(folder, services=named)).plan.world
+        world = (await rollout(folder, services=named)).plan.features.of("world").world
         assert {service.name: service.port for service in world.services} == ports
 
 
 async def test_without_a_word_about_it_nothing_is_started(task, run):
     result = await run(task(manifest=None))
-    assert result.world is None
+    assert "world" not in result.features
 
 
 async def test_a_hook_works_in_any_box(task, rollout, kv):
@@ -114,8 +115,15 @@ async def test_a_hook_works_in_any_box(task, rollout, kv):
 async def test_beside_the_agent_where_there_is_no_second_box_it_is_said(task, rollout, kv):
     from dataclasses import replace
 
+    from benchflow_core.rollout.feature_views import RolloutRunView
+    from benchflow_core.rollout.features import FeaturePlans, FeatureRuns
+
     one = await rollout(task(f"{GET} 'http://localhost:9700/set?answer=42'", manifest=None), services=["kv"])
-    one.plan = replace(one.plan, world=replace(one.plan.world, own_box=False))
+    [planned] = one.plan.features.planned
+    world = replace(planned.plan.world, own_box=False)
+    beside = replace(planned.plan, world=world, layers=world.layers(), runtimes=world.runtimes())
+    one.plan = replace(one.plan, features=FeaturePlans((replace(planned, plan=beside),)))
+    one.features = FeatureRuns(one.plan.features, lambda feature: RolloutRunView(one, feature))
     result = await one.run()
     assert result.rewards == {"reward": 1.0}, result.error
     assert "world-within-reach" in {finding["code"] for finding in result.findings}
@@ -155,7 +163,7 @@ def test_a_dockerfile_that_names_none_imports_none(tmp_path):
     """What is installed and not named costs nothing."""
     code = (
         "import sys; from pathlib import Path; from benchflow_core.plugins import registry\n"
-        "from benchflow_core.world.services import services_in\n"
+        "from benchflow_feature_world.services import services_in\n"
         "path = Path(sys.argv[1]); path.write_text('FROM debian\\nRUN true\\n'); assert services_in(path, registry()) == []\n"
         "assert not [m for m in sys.modules if m.startswith('benchflow_service_')]\n"
         "path.write_text('FROM debian\\nRUN pip install x && claw-gmail seed\\n')\n"

@@ -12,17 +12,15 @@ import posixpath
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchflow_core.contracts.common import private_folder
-from benchflow_core.contracts.sandboxes import Sandbox
+from benchflow_core.contracts import Sandbox, private_folder
 from benchflow_core.errors import InfrastructureError
-from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
-    from benchflow_core.world.world import StateSnapshot, World
+    from benchflow_feature_world.world import Show, StateSnapshot, World
 
 __all__ = ["INSIDE", "VARIABLE", "Handover", "hand_over", "read_handover"]
 
@@ -69,11 +67,12 @@ class Handover:
             raise InfrastructureError(f"the world's state cannot be laid into the verifier's box: {said}")
 
     @contextlib.asynccontextmanager
-    async def shown(self, box: Sandbox, runtimes: Mapping[str, str]) -> AsyncIterator[None]:
+    async def shown(self, show: Show) -> AsyncIterator[None]:
+        """Show the services of the living world at their ports in a box."""
         if self.world is None:
             yield
             return
-        async with self.world.shown_in(box, runtimes):
+        async with self.world.shown(show):
             yield
 
 

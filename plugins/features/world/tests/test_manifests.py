@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchflow_feature_world.find import find_manifest, registered
+from benchflow_feature_world.manifest import read_manifest
 
 from benchflow_core.errors import BenchflowError, CapabilityMissing, ConfigurationError
 from benchflow_core.plugins import registry
-from benchflow_core.world.find import find_manifest, registered
-from benchflow_core.world.manifest import read_manifest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[4] / "benchmarks"
 YAML = """environment:
   name: chi-bench
   image: chi-bench:latest
@@ -125,16 +125,22 @@ def test_names_and_versions_are_looked_up_in_order(tmp_path):
 async def test_the_users_choice_comes_before_the_tasks_pin(task, rollout, tmp_path):
     folder = task()
     pinned = await rollout(folder)
-    assert pinned.plan.world.pinned_by == "task" and pinned.plan.world.name == "kv"
+    assert (
+        pinned.plan.features.of("world").world.pinned_by == "task"
+        and pinned.plan.features.of("world").world.name == "kv"
+    )
     other = tmp_path / "other.toml"
     text = (folder / "environment" / "environment.toml").read_text()
     other.write_text(text.replace('name = "kv"\nbase_image', 'name = "mine"\nbase_image'))
     asked = await rollout(folder, environment_manifest=str(other))
-    assert asked.plan.world.name == "mine" and asked.plan.world.pinned_by == "option"
-    assert any("the task pins environment" in notice for notice in asked.plan.world.notices)
-    assert asked.plan.world.env_hash != pinned.plan.world.env_hash
+    assert (
+        asked.plan.features.of("world").world.name == "mine"
+        and asked.plan.features.of("world").world.pinned_by == "option"
+    )
+    assert any("the task pins environment" in notice for notice in asked.plan.features.of("world").world.notices)
+    assert asked.plan.features.of("world").world.env_hash != pinned.plan.features.of("world").world.env_hash
     same = await rollout(folder, environment_manifest=str(folder / "environment"))
-    assert not same.plan.world.notices
+    assert not same.plan.features.of("world").world.notices
 
 
 async def test_a_pin_by_name_in_the_tasks_metadata(task, rollout, host, tmp_path):
@@ -152,7 +158,9 @@ async def test_a_pin_by_name_in_the_tasks_metadata(task, rollout, host, tmp_path
         + '[environment.task_selection]\nmechanism = "image"\n[[environment.services]]\nname = "kv"\ncommand = "kvd --port 9700 --db /data/kv.db"\nport = 9700\n'
     )
     made = await rollout(folder)
-    assert made.plan.world.manifest.version == "2" and made.plan.world.state_paths == ("/data/kv.db",)
+    assert made.plan.features.of("world").world.manifest.version == "2" and made.plan.features.of(
+        "world"
+    ).world.state_paths == ("/data/kv.db",)
 
 
 async def test_what_cannot_be_had_is_refused_before_anything_starts(task, rollout, tmp_path):

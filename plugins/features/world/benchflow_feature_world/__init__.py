@@ -1,0 +1,1 @@
+"""The environment plane: the world an agent acts in. Manifests, services, readiness, state, what a verifier is told."""
