@@ -81,6 +81,7 @@ def test_a_bad_glob_is_named(glob: str) -> None:
         (added("/app/a", type="link", target="/dev/stdin"), "link"),
         (added("/app/a", type="link", target="b"), None),
         (added("/app/expected.txt", type="link", target="a"), "link-in-the-way"),
+        (added("/tmp/out.txt", type="link", target="/app/a"), "temporary-programs"),
         (added("/app/package.json"), None),
         (Change("/app/package.json", "modified"), "build-files"),
         (Change("/app/main.py", "modified"), None),

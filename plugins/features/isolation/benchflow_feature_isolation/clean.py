@@ -20,7 +20,6 @@ __all__ = ["Judgement", "Undo", "judge"]
 _PACKAGE = re.compile(r"^(.*/(?:site-packages|dist-packages|node_modules))/((?:@[^/]+/)?[^/]+)")
 _METADATA = re.compile(r"^(.+?)-[^-/]+\.(?:dist|egg)-info$")
 _CACHED = re.compile(r"^(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc$")
-_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class _Rules:
                 return Undo(path, kind, "program", why, self._unit(path))
         if path in self.links and leads_astray(path, self.links, self.places):
             return self._by_rule(change, "link")
-        if path in self.links and self._in_the_way(path):
+        if path in self.links and name_of(path) in self.places.test_names:
             return self._by_rule(change, "link-in-the-way")
         if self._gives_rights(change):
             return self._by_rule(change, "rights")
@@ -119,9 +118,6 @@ class _Rules:
         if package:
             return f"package:{_distribution(package[2])}"
         return f"command:{name_of(path)}" if parent_of(path) in self.places.path else f"program:{path}"
-
-    def _in_the_way(self, path: str) -> bool:
-        return name_of(path) in self.places.test_names or any(under(path, folder) for folder in _TEMPORARY)
 
     def _gives_rights(self, change: Change) -> bool:
         if change.type == "file":
