@@ -63,6 +63,7 @@ class FeatureSpec:
     before: tuple[str, ...] = ()
     """Features that this one is entered before, and left after. Names without a plugin are ignored."""
     after: tuple[str, ...] = ()
+    """Features that this one is entered after, and left before. Names without a plugin are ignored."""
     job: str = ""
     """`package.module:Class`, a `FeatureJob`."""
     isolation: Mapping[str, str] = field(default_factory=dict)

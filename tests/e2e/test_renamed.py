@@ -74,7 +74,6 @@ def _install(folder: Path) -> None:
     shutil.copytree(ROOT, source, ignore=keep, symlinks=True)
     packages = [p.parent for p in source.glob("plugins/*/*/pyproject.toml")]
     assert sum(rename(p / "pyproject.toml") for p in packages) >= 7
-    assert rename(source / "pyproject.toml") >= 1
     subprocess.run([uv, "venv", "-q", "--python", sys.executable, venv], check=True)
     # What they depend on is taken from where we run: only our own packages are installed anew.
     site = next(venv.glob("lib/python*/site-packages"))
