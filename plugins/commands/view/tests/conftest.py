@@ -137,6 +137,25 @@ EXCHANGE = {
 }
 
 
+CONTESTED: dict[str, Any] = {
+    "policy": "fresh",
+    "contested": True,
+    "settled_by": None,
+    "scored": "clean",
+    "readings": {"as_left": {"rewards": {"reward": 1.0}}, "clean": {"rewards": {"reward": 0.0}}},
+    "scores": {"as-left": {"reward": 1.0}, "clean": {"reward": 0.0}},
+    "culprits": [
+        {
+            "path": "/usr/local/bin/checker",
+            "change": "modified",
+            "row": "program",
+            "why": "it came with the image",
+            "diff": "--- image\n+++ as left\n@@ -1 +1 @@\n-grep -q 42 answer\n+exit 0",
+        }
+    ],
+}
+
+
 @pytest.fixture(scope="session")
 def jobs(tmp_path_factory) -> Path:
     """Two jobs of the same three tasks: one task flipped, one was not scored."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import TALK, WHERE, make_rollout, write_events
+from .conftest import CONTESTED, TALK, WHERE, make_rollout, write_events
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -52,6 +52,19 @@ def test_what_the_verifier_said_and_the_files(watched, shared_viewer):
     assert page.inner_text(".file pre") == "a note\n"
     page.click("text=Raw JSON")
     assert '"rollout_name": "beta__00000001"' in page.inner_text(".tab-body pre >> nth=0")
+
+
+def test_a_contested_rollout_shows_what_it_depends_on_and_how_to_settle_it(watched, viewer, tmp_path):
+    folder = make_rollout(tmp_path / "job", "a__00000001", TALK, rewards={"reward": 0.0}, verification=CONTESTED)
+    seen = watched()
+    page = seen.open(f"{viewer(tmp_path / 'job').url}#/rollout/job/a__00000001", "#contested")
+    told = text(page, ".contested")
+    assert "as left 1" in told and "clean 0" in told and "/usr/local/bin/checker modified" in told
+    assert "+ exit 0" in page.inner_text(".contested .diff .new") and "- grep" in page.inner_text(
+        ".contested .diff .gone"
+    )
+    assert f"bench eval settle {folder} --as-left --because" in text(page, ".contested .settle >> nth=0")
+    assert not seen.complaints
 
 
 def test_model_traffic_stands_beside_the_step_it_led_to(watched, shared_viewer):

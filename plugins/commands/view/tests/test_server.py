@@ -159,6 +159,21 @@ def test_jobs_of_several_arms_are_compared_arm_by_arm(view_env, tmp_path):
     assert [(c["base"], c["other"]) for c in alone["comparisons"]] == [("a", "b")]
 
 
+def test_a_contested_rollout_is_marked_in_the_table_and_has_its_evidence(view_env, tmp_path):
+    from .conftest import CONTESTED, Viewer
+
+    make_rollout(tmp_path / "job", "a__00000001", TALK, rewards={"reward": 0.0}, verification=CONTESTED)
+    make_rollout(tmp_path / "job", "b__00000001", TALK)
+    viewer = Viewer([], [tmp_path / "job"], view_env)
+    try:
+        flags = json.loads(ask(viewer, "data/job/job.json")[1])["columns"]["flags"]
+        found = json.loads(ask(viewer, "data/rollout/job/a__00000001.json")[1])["result"]["verification"]
+    finally:
+        viewer.close()
+    assert [flags["texts"][n] for n in flags["rows"]] == ["contested", ""]
+    assert found["culprits"] == CONTESTED["culprits"]
+
+
 def test_every_answer_is_json_and_compressed_where_asked(served):
     answer, _ = ask(served, "data/job/before.json", headers={"Accept-Encoding": "gzip"})
     assert (
