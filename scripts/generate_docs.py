@@ -14,8 +14,9 @@ from benchflow_feature_isolation.powers import load_table
 from benchflow_core.cli.main import cli
 from benchflow_core.cli.schema import published
 from benchflow_core.cli.ui import Ui
-from benchflow_core.evaluation.model import ALIASES
 from benchflow_core.results.files import to_json_text
+from benchflow_core.settings.compose import aliases
+from benchflow_core.settings.models import job_keys
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -44,11 +45,12 @@ def cli_reference() -> str:
 
 def yaml_reference() -> str:
     """Every key of a job file, from the schema that checks it."""
+    older_names = aliases(job_keys())
     rows = ["| key | also | default | meaning |", "|---|---|---|---|"]
     for name, field in published()["job"]["properties"].items():
-        if name in ALIASES:
+        if name in older_names:
             continue
-        older = ", ".join(f"`{alias}`" for alias, now in ALIASES.items() if now == name)
+        older = ", ".join(f"`{alias}`" for alias, now in older_names.items() if now == name)
         default = json.dumps(field.get("default"))
         meaning = " ".join(field.get("description", "").split()).replace("|", "\\|")
         rows.append(f"| `{name}` | {older} | {'' if default == 'null' else f'`{default}`'} | {meaning} |")

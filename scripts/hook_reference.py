@@ -39,6 +39,8 @@ SHARED = {
     "logs": "Logs",
     "tasks": "The task",
     "scenes": "Scenes, and the steps they become",
+    "settings": "What the annotations of a setting say",
+    "settings_model": "Models of settings",
     "results": "Results to read",
     "panels": "Panels",
     "common": "Shared types",

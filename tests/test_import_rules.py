@@ -24,12 +24,11 @@ LAYERS = (
     {"evaluation"},
     {"rollout"},
     {"verify"},
-    {"world"},
     {"gateway"},
     {"task"},
     {"results"},
+    {"settings"},
     {"plugins"},
-    {"configfile"},
     {"contracts", "hookspecs"},
     {"errors", "dotenv", "lazy", "quick", "testing", "__init__"},
 )

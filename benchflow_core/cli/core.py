@@ -142,7 +142,7 @@ class _Rollouts:
     async def rollout(self, task: Path, **settings: Any) -> OpenRollout:
         from benchflow_core.rollout import Rollout, RolloutConfig
 
-        return await Rollout.create(RolloutConfig(task, **settings), self._host)
+        return await Rollout.create(RolloutConfig(task_path=task, **settings), self._host)
 
     @asynccontextmanager
     async def kept_box(self, rollout: Path) -> AsyncIterator[tuple[Sandbox, str, str]]:

@@ -6,18 +6,44 @@ import asyncio
 import os
 import signal
 import stat
-from collections.abc import Callable, Coroutine
+import sys
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation import Evaluation, EvaluationResult
 
-__all__ = ["job_json", "leave_closed_terminal", "run_async", "run_job"]
+__all__ = [
+    "detach",
+    "detach_option",
+    "exit_short",
+    "fail_under_option",
+    "job_json",
+    "leave_closed_terminal",
+    "run_async",
+    "run_job",
+]
 
 T = TypeVar("T")
+
+
+def _share(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Refuse a share that is none; nothing is below a NaN, and the gate would be open."""
+    if value is not None and not 0 <= value <= 1:
+        raise click.BadParameter(f"{value:g} is not between 0 and 1.", ctx, param)
+    return value
+
+
+fail_under_option = click.option(
+    "--fail-under", type=float, callback=_share, metavar="X", help="Exit 1 when the score is below X (0 to 1)."
+)
+detach_option = click.option("--detach", is_flag=True, help="Run in the background; bench eval attach shows it.")
 
 
 def run_async(work: Coroutine[Any, Any, T], *, drain: Callable[[], None] | None = None) -> T:
@@ -90,3 +116,24 @@ def job_json(job: Evaluation) -> dict[str, Any]:
     from benchflow_core.results.files import read_json
 
     return {**read_json(job.job_dir / "summary.json"), "job_dir": str(job.job_dir), "rollouts": job.results}
+
+
+def exit_short(result: EvaluationResult, *, verify: bool, fail_under: float | None) -> None:
+    """Exit with 1 where a rollout was not scored, or the score is below what was asked for."""
+    short = result.unscored if verify else sum(result.error_categories.values())
+    if short or (fail_under is not None and result.lowest_score < fail_under):
+        raise SystemExit(1)
+
+
+def detach(ui: Ui, job_dir: Path, more: Sequence[str] = (), *, newer_than: float = 0.0) -> None:
+    """Run this very command in the background, without `--detach`."""
+    from benchflow_core.evaluation.detach import start_detached
+
+    argv = [word for word in sys.argv[1:] if word != "--detach"]
+    pid = start_detached([*argv, *more], job_dir, newer_than=newer_than)
+
+    def text() -> None:
+        ui.out(f"Job {job_dir} runs in the background as process {pid}.")
+        ui.out(f"  Watch: bench eval attach {job_dir}    Stop: bench eval stop {job_dir}")
+
+    ui.emit({"job_dir": str(job_dir), "pid": pid}, text)

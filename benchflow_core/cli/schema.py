@@ -17,8 +17,8 @@ _JOB = "job"
 
 def published() -> dict[str, dict[str, Any]]:
     """Every JSON Schema by its name."""
-    from benchflow_core.evaluation.model import job_schema
     from benchflow_core.results.schemas import SCHEMAS, json_schema
+    from benchflow_core.settings.job_file import job_schema
 
     return {_JOB: job_schema(), **{name: json_schema(name) for name in SCHEMAS}}
 

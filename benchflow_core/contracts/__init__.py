@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.sandboxes import *
     from benchflow_core.contracts.scenes import *
     from benchflow_core.contracts.sessions import *
+    from benchflow_core.contracts.settings import *
+    from benchflow_core.contracts.settings_model import *
     from benchflow_core.contracts.sources import *
     from benchflow_core.contracts.tasks import *
     from benchflow_core.contracts.verifiers import *
@@ -50,6 +52,8 @@ _HOME = {
     "results": "EvaluationResult OwnedPanel ResultsReader TaskScores",
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
     "sessions": "ClientFiles ElicitCallback PermissionCallback SessionOptions",
+    "settings": "Alias Also Axis Blocks Internal Option Recorded Secret Table Texts Treatment",
+    "settings_model": "Settings",
     "sources": "Fetched SourceRequest SourceSpec",
     "scenes": "DriveStep Role Scene Turn",
     "tasks": "Artifact CollectHook Healthcheck RewardDialect RewardFiles Rewards SetupCommand Solution Step Task TaskEnvironment VerifierSettings",

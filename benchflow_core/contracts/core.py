@@ -202,6 +202,9 @@ class ResultFiles(Protocol):
     def default_settings(self) -> Mapping[str, Any]:
         """What `config.json` holds where nothing was asked for."""
 
+    def treatments(self) -> frozenset[str]:
+        """The settings that people compare, by their names in `config.json`: jobs differ in them on purpose."""
+
     def lock_of(self, job: Path) -> AbstractContextManager[None]:
         """Nobody else writes to a job meanwhile. Raises `ConfigurationError` if somebody does already."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from benchflow_core.contracts.settings import Secret
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.quick import dataclass
 
@@ -21,7 +22,7 @@ class Role:
     agent: str
     model: str | None = None
     reasoning_effort: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Annotated[Mapping[str, str], Secret()] = field(default_factory=dict)
     timeout_sec: float | None = None
     """Of one turn."""
     idle_timeout_sec: float | None = None

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import BenchflowError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.folders import set_aside, write_broken
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.runner import Tell
 from benchflow_core.results.files import out_of_files
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
-from benchflow_core.rollout.learned import Learned
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.rollout import Rollout
+from benchflow_core.settings.models import JobSettings, Learned, RolloutConfig
 
 __all__ = ["Attempts"]
 
@@ -28,7 +26,7 @@ class Attempts:
 
     def __init__(
         self,
-        config: EvaluationConfig,
+        config: JobSettings,
         job_dir: Path,
         host: Host,
         bus: ObserverBus,
@@ -95,7 +93,7 @@ class Attempts:
 
     def _rollout_config(self, entry: Entry) -> RolloutConfig:
         item = entry.item
-        config = self._config.rollout(
+        return self._config.rollout(
             item.task_path,
             jobs_dir=self._job_dir.parent,
             job_name=self._job_dir.name,
@@ -103,11 +101,11 @@ class Attempts:
             trial=item.trial,
             attempt=entry.attempt,
             arm=item.arm,
+            order=entry.order,
+            seed=self._config.seed,
+            user=copy(self._config.user),  # each rollout's own: two at a time must not share what it remembers
+            learner=self._learned() if self._learned else None,
         )
-        config.order, config.seed = entry.order, self._config.seed
-        config.user = copy(config.user)  # each rollout's own: two at a time must not share what it remembers
-        config.learner = self._learned() if self._learned else None
-        return config
 
     def _defect(self, entry: Entry, what: str) -> dict[str, Any]:
         error = BenchflowError(f"defect in the rollout: {what}", retryable=False)

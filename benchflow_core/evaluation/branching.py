@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ from benchflow_core.errors import ConfigurationError
 from benchflow_core.results.files import read_json
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.rollout.branch import Branch, Origin, run_children
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import make_plan
 from benchflow_core.rollout.state import State, claim, read_state
-from benchflow_core.world.choice import recorded_choice
+from benchflow_core.settings.models import RolloutConfig
+from benchflow_core.settings.written import read_recorded
 
 __all__ = ["branch_again"]
 
@@ -58,34 +57,21 @@ async def branch_again(
 
 
 def _config(folder: Path, state: State, agent: str | None, model: str | None) -> RolloutConfig:
-    """As the rollout was asked for, in the sandbox that has its state."""
+    """As the rollout was asked for, in the sandbox that has its state; what was brought into the box is in that."""
     asked: dict[str, Any] = read_json(RolloutDir(folder).config)
-    same = {name: asked[name] for name in _SAME if asked.get(name) is not None}
-    config = RolloutConfig(
-        task_path=Path(asked["task_path"]),
-        agent=agent or asked["agent"],
-        model=model or (asked["model"] if agent is None else None),
-        sandbox=state.sandbox,
-        sandbox_options=state.options,
-        **same,
-    )
-    world = asked.get("world") or {}
-    pinned = world.get("manifest") if world.get("pinned_by") == "option" else None
-    return replace(
-        config, environment=None, environment_manifest=pinned, state=recorded_choice(world), allow_substitute=True
+    chosen = (asked.get("world") or {}).get("chosen")  # an older file says it only there
+    before = read_recorded({"state": chosen, **asked}, str(RolloutDir(folder).config))
+    start = {name: RolloutConfig.model_fields[name].default for name in _IN_THE_STATE}
+    return before.model_copy(
+        update={
+            **start,
+            "agent": agent or asked["agent"],
+            "model": model or (asked["model"] if agent is None else None),
+            "sandbox": state.sandbox,
+            "sandbox_options": state.options,
+            "allow_substitute": True,
+        }
     )
 
 
-_SAME = tuple(
-    {
-        "sandbox_user",
-        "agent_options",
-        "permissions",
-        "client_methods",
-        "isolation",
-        "allow_env",
-        "services",
-        "reasoning_effort",
-    }
-    & {field.name for field in fields(RolloutConfig)}
-)
+_IN_THE_STATE = ("scenes", "prompts", "driver", "driver_params", "uploads", "skill_mode", "skills_dir", "keep_state")

@@ -128,17 +128,14 @@ def _models(items: Sequence[Item], config: EvaluationConfig) -> list[tuple[str, 
     """Each model with the wires of an agent that uses it, once. An agent's own login goes past every gateway."""
     found: dict[tuple[str, tuple[Any, ...], tuple[str, ...]], None] = {}
     for item in items:
-        for role in item.plan.roles.values() if item.plan and _asks_models(config) else ():
-            spec = item.plan.agents[role.agent].spec if item.plan else None
-            if spec and spec.wires and (model := role.model):
+        if item.plan is None or config.replay is not None:  # a recording answers in place of the model
+            continue
+        for role in item.plan.roles.values():
+            spec = item.plan.agents[role.agent].spec
+            if role.agent not in item.plan.features.auth and spec.wires and (model := role.model):
                 also = tuple(name for option in spec.auth if not option.native for name in option.env)
                 found[(model, tuple(spec.wires), also)] = None
     return list(found)
-
-
-def _asks_models(config: EvaluationConfig) -> bool:
-    """Neither a login of the agent's own nor a recording in place of the model."""
-    return config.auth == "gateway" and config.replay is None
 
 
 async def _probed(

@@ -21,7 +21,6 @@ from benchflow_core.errors import (
     error_from_json,
 )
 from benchflow_core.evaluation.attempt import Attempts
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.folders import read_result
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
@@ -30,12 +29,11 @@ from benchflow_core.evaluation.runner import Tell
 from benchflow_core.plugins import Loaded
 from benchflow_core.quick import dataclass
 from benchflow_core.results.files import read_jsonl
-from benchflow_core.rollout.codec import code_in, to_json
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
-from benchflow_core.rollout.learned import Learned
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan
+from benchflow_core.settings.models import JobSettings, Learned, RolloutConfig
+from benchflow_core.settings.written import code_in, dump, whole
 
 __all__ = ["OpenExecutor", "RemoteAttempts", "RemoteRollout", "find_executor", "job_of", "make_item", "open_executor"]
 
@@ -54,7 +52,7 @@ class OpenExecutor:
 
 @asynccontextmanager
 async def open_executor(
-    config: EvaluationConfig, items: Sequence[Item], host: Host, job_dir: Path
+    config: JobSettings, items: Sequence[Item], host: Host, job_dir: Path
 ) -> AsyncIterator[OpenExecutor | None]:
     """Open what runs the rollouts of this job; nothing for its own process. Closed, no worker is left."""
     if config.executor is None:
@@ -72,7 +70,7 @@ async def open_executor(
         await executor.close()
 
 
-def find_executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -> Loaded:
+def find_executor(config: JobSettings, items: Sequence[Item], host: Host) -> Loaded:
     """Return the job's executor. What an item in JSON cannot carry, or processes cannot share, is refused."""
     assert config.executor is not None
     loaded = host.plugins.get("executor", config.executor)
@@ -143,7 +141,7 @@ class RemoteAttempts(Attempts):
     def __init__(
         self,
         executor: OpenExecutor,
-        config: EvaluationConfig,
+        config: JobSettings,
         job_dir: Path,
         host: Host,
         bus: ObserverBus,
@@ -200,13 +198,14 @@ class RemoteAttempts(Attempts):
 
 def make_item(config: RolloutConfig, plan: Plan, job: Mapping[str, Any]) -> PlanItem:
     """Return one attempt as JSON: what a worker needs to do exactly what was planned here."""
-    config.task_path, config.jobs_dir = config.task_path.absolute(), config.jobs_dir.absolute()
+    places = {"task_path": config.task_path.absolute(), "jobs_dir": config.jobs_dir.absolute()}
+    config = config.model_copy(update=places)
     resources = plan.task.environment.resources
     used = {(p["distribution"], p["version"]) for p in [*plan.plugins(), job["executor"]]}
     return PlanItem(
         id=config.rollout_name or "",
-        config=to_json(config, whole=True),
-        task_source={"path": str(config.task_path), "provenance": to_json(config.source_provenance)},
+        config=dump(config, whole),
+        task_source={"path": str(config.task_path), "provenance": config.source_provenance},
         task_digest=plan.digest,
         requirements=sorted({f"benchflow-core=={__version__}", *(f"{d}=={v}" for d, v in used if d)}),
         job=job,
@@ -221,7 +220,7 @@ def job_of(host: Host, executor: Mapping[str, str], *, observed: bool) -> dict[s
         "cwd": str(Path.cwd()),
         "concurrency": host.concurrency,
         "build_concurrency": host.build_concurrency,
-        "policy": to_json(asdict(host.plugins.policy)),
+        "policy": asdict(host.plugins.policy),
         "observed": observed,
         "executor": executor,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from benchflow_core.contracts.outcomes import planned_arms
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Budget, Spent
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.executor import OpenExecutor, RemoteAttempts, open_executor
 from benchflow_core.evaluation.export import automatic_exports
 from benchflow_core.evaluation.folders import read_result, row_of
@@ -33,11 +32,12 @@ from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import cannot_write, read_json, write_json
 from benchflow_core.results.layout import job_name
 from benchflow_core.results.reader import find_reader
-from benchflow_core.rollout.codec import to_json
 from benchflow_core.rollout.credentials import check_credentials
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan
+from benchflow_core.settings.models import JobSettings
+from benchflow_core.settings.written import dump
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation.learning import Learning
@@ -58,7 +58,7 @@ class Evaluation:
         self,
         tasks_dir: str | Path | Sequence[Path],
         jobs_dir: str | Path = "jobs",
-        config: EvaluationConfig | None = None,
+        config: JobSettings | None = None,
         job_name: str | None = None,
         *,
         env: Mapping[str, str] | None = None,
@@ -67,7 +67,7 @@ class Evaluation:
     ) -> None:
         self.tasks_dir = tasks_dir
         self.jobs_dir = Path(jobs_dir)
-        self.config = config or EvaluationConfig()
+        self.config = config or JobSettings()
         self._named = job_name is not None
         self.job_name = job_name or _fresh_job_name(self.jobs_dir)
         self._env = env
@@ -114,8 +114,7 @@ class Evaluation:
         folder = Path(job_dir)
         record = JobRecord.read(folder)
         config = record.settings(user_env() if env is None else env)
-        for name, value in (changes or {}).items():
-            setattr(config, name, value)
+        config = type(config)(**{**vars(config), **(changes or {})})
         if missing := [name for name in record.code if not getattr(config, name)]:
             raise ConfigurationError(
                 f"job {record.job_name} was made in Python with '{missing[0]}', which is not written down.",
@@ -211,7 +210,7 @@ class Evaluation:
             record = self._record = JobRecord.new(self.job_name, self.config, items)
         else:
             check_drift(record, items, allow=self._allow_drift, warn=self._warn)
-            record.config = to_json(self.config)
+            record.config = dump(self.config)
             record.add(items)
         record.write(self.job_dir, host.redactor)
         entries = record.entries(items)
@@ -225,13 +224,13 @@ class Evaluation:
             self._learning.catch_up(entries, todo)
         return todo
 
-    def _scheduling(self) -> EvaluationConfig:
+    def _scheduling(self) -> JobSettings:
         """A store that all share is written by one rollout at a time."""
         if self.config.job_mode != "sequential-shared":
             return self.config
         if (self.config.concurrency or 1) > 1:
             self._warn("concurrency is ignored: with job_mode sequential-shared rollouts run one after the other.")
-        return replace(self.config, concurrency=1)
+        return self.config.model_copy(update={"concurrency": 1})
 
     def _ended(self, entry: Entry, result: Mapping[str, Any]) -> None:
         if self._learning is not None:
@@ -383,6 +382,6 @@ def _fresh_job_name(jobs_dir: Path) -> str:
     return name
 
 
-def _plain_config(config: EvaluationConfig) -> dict[str, Any]:
+def _plain_config(config: JobSettings) -> dict[str, Any]:
     """As results record it; hooks are code and variables may be secret."""
-    return {key: item for key, item in to_json(config).items() if key != "agent_env"}
+    return {key: item for key, item in dump(config).items() if key != "agent_env"}

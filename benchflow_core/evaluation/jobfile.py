@@ -17,7 +17,6 @@ from typing import Any
 
 from benchflow_core import __version__
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.schedule import in_order
 from benchflow_core.quick import dataclass
@@ -25,7 +24,8 @@ from benchflow_core.results.clock import now
 from benchflow_core.results.files import read_json, to_json_text, write_bytes
 from benchflow_core.results.layout import rollout_name
 from benchflow_core.results.redact import MARK, Redactor
-from benchflow_core.rollout.codec import code_in, from_json, to_json
+from benchflow_core.settings.models import JobSettings
+from benchflow_core.settings.written import code_in, dump, read
 
 __all__ = ["JOB_FILE", "Entry", "JobRecord"]
 
@@ -73,8 +73,8 @@ class JobRecord:
     schema_version: str = JOB_VERSION
 
     @classmethod
-    def new(cls, job_name: str, config: EvaluationConfig, items: Sequence[Item]) -> JobRecord:
-        record = cls(job_name, config.seed, to_json(config), _digests(items), [], _requirements(items), code_in(config))
+    def new(cls, job_name: str, config: JobSettings, items: Sequence[Item]) -> JobRecord:
+        record = cls(job_name, config.seed, dump(config), _digests(items), [], _requirements(items), code_in(config))
         record.arms = [arm.name for arm in config.arms()]
         record.add(items)
         return record
@@ -120,13 +120,13 @@ class JobRecord:
         self.drift.append({"at": now(), "changes": list(changes)})
         self.requirements, self.tasks = _requirements(items), _digests(items)
 
-    def settings(self, env: Mapping[str, str]) -> EvaluationConfig:
+    def settings(self, env: Mapping[str, str]) -> JobSettings:
         if MARK in to_json_text(self.config):
             raise ConfigurationError(
                 "the settings of this job held a secret, which is not written down.",
                 remedy="Start a new job; give secrets with --agent-env, by a name that says so.",
             )
-        return from_json(EvaluationConfig, self.config, env)  # type: ignore[no-any-return]
+        return read(JobSettings, self.config, env, JOB_FILE)
 
     def write(self, job_dir: Path, redactor: Redactor) -> None:
         text = redactor.json_text(to_json_text(vars(self)), to_json_text)

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 from benchflow_core.contracts.common import private_folder
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.folders import read_result
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.results.curve import learning_curve
 from benchflow_core.results.files import write_bytes
 from benchflow_core.results.learner import LearnerStore, Step
-from benchflow_core.rollout.learned import Learned
 from benchflow_core.rollout.learning import LEARNED
+from benchflow_core.settings.models import JobSettings, Learned
 from benchflow_core.task.skillset import find_skills, without_cases
 
 __all__ = ["CURVE_FILE", "Learning", "draw_curve", "refuse_unlearnable"]
@@ -24,7 +23,7 @@ __all__ = ["CURVE_FILE", "Learning", "draw_curve", "refuse_unlearnable"]
 CURVE_FILE: Final = "learning_curve.svg"
 
 
-def refuse_unlearnable(config: EvaluationConfig) -> None:
+def refuse_unlearnable(config: JobSettings) -> None:
     """What cannot be meant by rollouts that learn from each other."""
     if config.job_mode != "sequential-shared":
         return
@@ -43,7 +42,7 @@ def refuse_unlearnable(config: EvaluationConfig) -> None:
 class Learning:
     """The store of one job, and who still has to be offered to it."""
 
-    def __init__(self, job_dir: Path, config: EvaluationConfig) -> None:
+    def __init__(self, job_dir: Path, config: JobSettings) -> None:
         self._job_dir = job_dir
         with private_folder() as staged:
             self.store = LearnerStore.open(job_dir, start=_start(config, staged))
@@ -78,7 +77,7 @@ def draw_curve(store: LearnerStore, target: Path) -> None:
     write_bytes(target, learning_curve(store.steps, f"Learning curve of {store.root.resolve().name}").encode())
 
 
-def _start(config: EvaluationConfig, staged: Path) -> Path | None:
+def _start(config: JobSettings, staged: Path) -> Path | None:
     """The skills that a store begins with."""
     if not config.skills_dir:
         return None

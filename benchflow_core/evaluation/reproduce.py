@@ -10,14 +10,14 @@ from benchflow_core import __version__
 from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.dotenv import user_env
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.job import Evaluation, Listener
 from benchflow_core.evaluation.tasks import find_again
 from benchflow_core.plugins import registry
 from benchflow_core.plugins.dotted import resolve
 from benchflow_core.results.files import read_json
+from benchflow_core.settings.models import JobSettings
+from benchflow_core.settings.written import read
 from benchflow_core.task import task_digest
-from benchflow_core.world.choice import recorded_choice
 
 __all__ = ["reproduction"]
 
@@ -90,37 +90,28 @@ def _feature_drift(lock: dict[str, Any]) -> list[str]:
     return found
 
 
-def _config(lock: dict[str, Any]) -> EvaluationConfig:
-    settings, limits, sandbox = lock["settings"], lock["limits"], lock["sandbox"]
-    world = lock.get("world") or {}
-    return EvaluationConfig(
-        scenes=_scenes(lock),
-        skill_mode=settings.get("skill_mode"),
-        skills_dir=settings.get("skills_dir"),
-        sandbox=sandbox["name"],
-        sandbox_options=sandbox["options"],
-        sandbox_user=settings["sandbox_user"],
-        sandbox_locked_paths=settings.get("sandbox_locked_paths") or (),
-        sandbox_setup_timeout=limits["setup"],
-        agent_options=settings["agent_options"],
-        agent_idle_timeout=limits["idle"],
-        timeout=limits["agent_timeout"],
-        permissions=settings["permissions"],
-        client_methods=settings.get("client_methods", "none"),
-        auth=settings.get("auth", "gateway"),
-        gateway=settings.get("gateway"),
-        gateway_options=settings.get("gateway_options") or {},
-        helper_models=settings.get("helper_models", "same"),
-        isolation=lock["verification"]["isolation"],
-        allow_substitute=settings["allow_substitute"],
-        allow_env=settings["allow_env"],
-        base_image_override=settings["base_image_override"],
-        context_root=settings.get("context_root"),
-        source_provenance=lock["task"].get("source"),
-        services=world.get("asked") or (),
-        environment_manifest=world["manifest"] if world.get("pinned_by") == "option" else None,
-        state=recorded_choice(world),
-        concurrency=1,
+def _config(lock: dict[str, Any]) -> JobSettings:
+    """Return what was asked for, with the sandbox, the isolation, the roles and the prompts that were used."""
+    limits, world = lock["limits"], lock.get("world") or {}
+    older = {
+        "sandbox_options": lock["sandbox"]["options"],
+        "sandbox_setup_timeout": limits["setup"],
+        "agent_idle_timeout": limits["idle"],
+        "timeout": limits["agent_timeout"],
+    }
+    if world:
+        older["services"], older["state"] = world.get("asked") or [], world.get("chosen")
+        older["environment_manifest"] = world["manifest"] if world.get("pinned_by") == "option" else None
+    return read(JobSettings, {**older, **lock["settings"]}, {}, "lock.json").model_copy(
+        update={
+            **dict.fromkeys(("agent", "model", "reasoning_effort", "prompts", "driver", "arm", "dataset")),
+            "driver_params": {},
+            "scenes": _scenes(lock),
+            "sandbox": lock["sandbox"]["name"],
+            "isolation": lock["verification"]["isolation"],
+            "source_provenance": lock["task"].get("source"),
+            "concurrency": 1,
+        }
     )
 
 

@@ -16,12 +16,13 @@ from benchflow_core.evaluation.verdicts import Rescored
 from benchflow_core.results.files import read_json
 from benchflow_core.results.layout import RolloutDir
 from benchflow_core.rollout import prepare
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import plan_verification
 from benchflow_core.rollout.rollout import Rollout
 from benchflow_core.rollout.state import Captured, State, claim, held, read_state
 from benchflow_core.rollout.verification import join_steps
+from benchflow_core.settings.models import RolloutConfig
+from benchflow_core.settings.written import read_recorded
 
 __all__ = ["score_again"]
 
@@ -104,23 +105,23 @@ class _Again:
         """What verification needs of how the rollout was run; its files go below `verdicts/`."""
         try:
             asked: dict[str, Any] = read_json(RolloutDir(self.folder).config)
-            return RolloutConfig(
-                task_path=Path(asked["task_path"]),
-                jobs_dir=self.folder,
-                job_name=verdicts.FOLDER,
-                rollout_name=str(self.number),
-                agent=asked["agent"],
-                model=asked["model"],
-                sandbox=self.state.sandbox,
-                sandbox_options=self.state.options,
-                isolation=given["isolation"] or asked.get("isolation"),
-                contested=given["contested"] or asked.get("contested", "clean"),
-                certificates=given["certificates"] and asked.get("certificates", True),
-                allow_env=asked.get("allow_env", ()),
-                allow_substitute=True,
-            )
+            before = read_recorded(asked, "its config.json")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(f"its config.json cannot be read: {error}.") from error
+        return before.model_copy(
+            update={
+                "jobs_dir": self.folder,
+                "job_name": verdicts.FOLDER,
+                "rollout_name": str(self.number),
+                "scenes": (),
+                "sandbox": self.state.sandbox,
+                "sandbox_options": self.state.options,
+                "isolation": given["isolation"] or before.isolation,
+                "contested": given["contested"] or before.contested,
+                "certificates": given["certificates"] and before.certificates,
+                "allow_substitute": True,
+            }
+        )
 
     async def _verify(self, rollout: Rollout, captured: Captured) -> Rewards | None:
         steps = {step.name: step for step in rollout.plan.task.steps}

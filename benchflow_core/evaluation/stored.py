@@ -82,10 +82,15 @@ class StoredFiles:
         return summarize(name, results, planned, seconds, folder, arms)
 
     def default_settings(self) -> Mapping[str, Any]:
-        from benchflow_core.rollout.config import RolloutConfig
-        from benchflow_core.rollout.finish import settings_json
+        from benchflow_core.settings.models import empty_rollout
+        from benchflow_core.settings.written import recorded
 
-        return settings_json(RolloutConfig(task_path=Path()))
+        return recorded(empty_rollout())
+
+    def treatments(self) -> frozenset[str]:
+        from benchflow_core.settings.written import recorded_treatments
+
+        return recorded_treatments()
 
     @contextmanager
     def lock_of(self, job: Path) -> Iterator[None]:

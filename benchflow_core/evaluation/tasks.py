@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchflow_core.contracts.sources import Fetched
 from benchflow_core.errors import ConfigurationError, UsageError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import filter_names, select_tasks
 from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import cache_dir
+from benchflow_core.settings.models import JobKeys, JobSettings
 from benchflow_core.task import task_digest
 from benchflow_core.task.sources import fetch_source, refuse_unserved
 
-__all__ = ["ChosenTasks", "Source", "TaskChoice", "choose_tasks", "fetch_again", "find_again"]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Tasks of a repository, at a branch, tag or commit."""
-
-    repo: str
-    """Any git URL, `owner/name` on GitHub, or a repository on this disk."""
-    path: str | None = None
-    """The task, or the folder of tasks, in the repository."""
-    ref: str | None = None
-    """Branch, tag or commit; none: the default branch as it is now."""
-
-
-@dataclass(frozen=True)
-class TaskChoice:
-    """What the user named. Exactly one of the three."""
-
-    tasks_dir: Path | None = None
-    source: Source | None = None
-    dataset: str | None = None
-    registry: str | None = None
-    ignore_bench_version: bool = False
+__all__ = ["ChosenTasks", "choose_tasks", "fetch_again", "find_again"]
 
 
 @dataclass(frozen=True)
@@ -59,13 +35,13 @@ class ChosenTasks:
         """Whether a task itself was named, not a folder that holds tasks."""
         return self.paths == (self.folder,)
 
-    def stamp(self, config: EvaluationConfig) -> EvaluationConfig:
+    def stamp(self, config: JobSettings) -> JobSettings:
         """The config with where its tasks came from: every result says so."""
-        return replace(config, source_provenance=self.provenance, dataset=self.dataset)
+        return config.model_copy(update={"source_provenance": self.provenance, "dataset": self.dataset})
 
 
 def choose_tasks(
-    choice: TaskChoice, include: Sequence[str], exclude: Sequence[str], env: Mapping[str, str]
+    choice: JobKeys, include: Sequence[str], exclude: Sequence[str], env: Mapping[str, str]
 ) -> ChosenTasks:
     """Find or fetch the tasks. Blocking: a source may clone."""
     _refuse_unclear(choice)
@@ -84,7 +60,7 @@ def choose_tasks(
     return ChosenTasks(tuple(paths), where, fetched.provenance, fetched.stamp, fetched.notices, folder)
 
 
-def _fetch(choice: TaskChoice, cache: Path) -> tuple[str, Fetched]:
+def _fetch(choice: JobKeys, cache: Path) -> tuple[str, Fetched]:
     """What the user calls it, and what a source has of it."""
     if choice.source:
         source = choice.source
@@ -111,7 +87,7 @@ def find_again(name: str, digest: str, source: Mapping[str, Any] | None, env: Ma
     return next((place for place in places if place.is_dir() and task_digest(place) == digest), None)
 
 
-def _refuse_unclear(choice: TaskChoice) -> None:
+def _refuse_unclear(choice: JobKeys) -> None:
     given = [
         name
         for name, value in (

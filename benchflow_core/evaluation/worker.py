@@ -13,6 +13,9 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from pydantic import TypeAdapter  # noqa: TID253
+from pydantic_core import to_jsonable_python
+
 from benchflow_core.contracts.events import Event
 from benchflow_core.contracts.executors import Hear, ItemResult, JobGateways, PlanItem
 from benchflow_core.contracts.tasks import Task
@@ -21,12 +24,12 @@ from benchflow_core.evaluation.joblock import hold_as_worker
 from benchflow_core.evaluation.live import status_of
 from benchflow_core.evaluation.tasks import find_again
 from benchflow_core.plugins import Policy, configure
-from benchflow_core.rollout.codec import from_json, to_json
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.rollout import Rollout
+from benchflow_core.settings.models import RolloutConfig
+from benchflow_core.settings.written import read
 from benchflow_core.task import load_task, task_digest
 
 __all__ = ["Worker"]
@@ -65,8 +68,8 @@ class Worker:
     async def _run(self, item: PlanItem) -> ItemResult:
         refuse_differences(tuple(item.requirements))
         host = self._open(item)
-        config = from_json(RolloutConfig, item.config, {})
-        await self._find_task(config, item, host)
+        config = read(RolloutConfig, item.config, {}, "the item")
+        config = await self._find_task(config, item, host)
         plan = self._plan(config, item, host)
         if item.id in self._cancelled:
             raise Cancelled(self._cancelled[item.id])
@@ -112,7 +115,7 @@ class Worker:
         host = Host(
             env=os.environ,
             build_concurrency=job["build_concurrency"],
-            plugins=configure(from_json(Policy, job["policy"], {})),
+            plugins=configure(TypeAdapter(Policy).validate_python(job["policy"])),
             gateways=self._gateways(),
         )
         host.set_concurrency(job["concurrency"])
@@ -123,7 +126,7 @@ class Worker:
         self._host = host
         return host
 
-    async def _find_task(self, config: RolloutConfig, item: PlanItem, host: Host) -> None:
+    async def _find_task(self, config: RolloutConfig, item: PlanItem, host: Host) -> RolloutConfig:
         """Find the task where the job has it, or fetch it again from where it came; the content is the same."""
         where = socket.gethostname()
         if not config.task_path.is_dir():
@@ -131,12 +134,13 @@ class Worker:
             found = await asyncio.to_thread(find_again, config.task_path.name, item.task_digest, source, host.env)
             if found is None:
                 raise WorkerDiffers(f"task {config.task_path} is not there on {where}.")
-            config.task_path = found
+            config = config.model_copy(update={"task_path": found})
         if config.task_path not in self._loaded:
             task = load_task(config.task_path)
             self._loaded[config.task_path] = (task, task_digest(task.path))
         if self._loaded[config.task_path][1] != item.task_digest:
             raise WorkerDiffers(f"task {config.task_path} on {where} is not as it was when the job was planned.")
+        return config
 
     def _plan(self, config: RolloutConfig, item: PlanItem, host: Host) -> Plan:
         same = {name: value for name, value in item.config.items() if name not in _OWN}
@@ -167,7 +171,7 @@ class EventsToJob(ObserverBus):
     def send(self, event: Event) -> None:
         rollout = getattr(event, "rollout", None)
         if rollout is not None:
-            data = {f.name: to_json(getattr(event, f.name)) for f in fields(event) if f.name != "rollout"}
+            data = {f.name: to_jsonable_python(getattr(event, f.name)) for f in fields(event) if f.name != "rollout"}
             self._tell({"id": rollout.name, "event": {"type": type(event).__name__, "data": data}})
 
 

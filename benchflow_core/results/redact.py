@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
+from benchflow_core.contracts.settings import secret_names
+
 __all__ = ["HEAD", "MARK", "Cleaner", "Redactor", "secret_names"]
 
 MARK = "[redacted]"
-_SECRET_NAME = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
 _SHORTEST = 6
 """Shorter values would redact ordinary words."""
 _SHORTEST_CODED: Final = 8
@@ -25,11 +26,6 @@ _TOKENS: Final = re.compile(
     rb"|eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
 )
 """What looks like a key of a known service, whoever it belongs to: a box may have printed one that we never saw."""
-
-
-def secret_names(env: Mapping[str, str]) -> list[str]:
-    """Variables that hold a secret, by their name."""
-    return [name for name in env if _SECRET_NAME.search(name)]
 
 
 class Redactor:

@@ -158,14 +158,8 @@ async def _child(
 ) -> RolloutResult:
     from benchflow_core.rollout.rollout import Rollout
 
-    config = replace(
-        origin.config,
-        environment=None,
-        jobs_dir=origin.folder,
-        job_name=FOLDER,
-        rollout_name=str(name),
-        keep_state="none",
-    )
+    own = {"jobs_dir": origin.folder, "job_name": FOLDER, "rollout_name": str(name), "keep_state": "none"}
+    config = origin.config.model_copy(update=own)
     child = await Rollout.create(config, origin.host, plan=origin.plan)
     try:
         await child.setup()

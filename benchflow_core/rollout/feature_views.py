@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 def settings_view(config: RolloutConfig) -> Mapping[str, Any]:
     """Return every setting of a rollout by its name, read only."""
-    return MappingProxyType({field.name: getattr(config, field.name) for field in fields(config)})
+    return MappingProxyType(vars(config))
 
 
 class BoxView:

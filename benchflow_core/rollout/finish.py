@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
@@ -10,25 +10,16 @@ from benchflow_core.contracts import events as ev
 from benchflow_core.contracts.common import Usage
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import write_bytes, write_json, write_jsonl
-from benchflow_core.results.redact import secret_names
-from benchflow_core.rollout.codec import to_json
-from benchflow_core.rollout.config import RolloutConfig, RolloutSettings
 from benchflow_core.rollout.lock import lock_of
 from benchflow_core.rollout.result import RolloutResult
+from benchflow_core.settings.written import recorded
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
 
-__all__ = ["add_usage", "new_result", "settings_json", "sum_usage", "usage_json", "write_config", "write_result"]
+__all__ = ["add_usage", "new_result", "sum_usage", "usage_json", "write_config", "write_result"]
 
 CONFIG_VERSION = "1.0"
-_NAMES = {
-    "timeout": "timeout_sec",
-    "agent_idle_timeout": "agent_idle_timeout_sec",
-    "source_provenance": "source",
-    "scenes": "scenes_as_written",
-}
-"""What `config.json` calls a setting where that is not the setting's own name."""
 
 
 def new_result(rollout: Rollout) -> RolloutResult:
@@ -64,13 +55,13 @@ def write_config(rollout: Rollout) -> None:
     value: dict[str, Any] = {
         "schema_version": CONFIG_VERSION,
         "task_path": str(config.task_path),
-        **settings_json(config),
+        **recorded(config),
         "agent": result.agent,
         "model": result.model,
         "environment": result.sandbox,
         "sandbox": result.sandbox,
         "driver": rollout.plan.driver.name,
-        "driver_params": to_json(rollout.plan.driver_params),
+        "driver_params": dict(rollout.plan.driver_params),
         "scenes": result.scenes,
         "roles": result.roles,
         "attempt": config.attempt,
@@ -85,15 +76,6 @@ def write_config(rollout: Rollout) -> None:
     if result.dataset_name:
         value |= {"dataset_name": result.dataset_name, "dataset_version": result.dataset_version}
     write_json(rollout.record.dir.config, _clean(rollout, value))
-
-
-def settings_json(config: RolloutConfig) -> dict[str, Any]:
-    """Every setting by the name it has in results: without secrets, and without what is code."""
-    found = to_json(config)
-    named = {_NAMES.get(f.name, f.name): found[f.name] for f in fields(RolloutSettings) if f.name in found}
-    hidden = set(secret_names(config.agent_env))
-    named["agent_env"] = {key: value for key, value in config.agent_env.items() if key not in hidden}
-    return {key: value for key, value in named.items() if key != "dataset"}  # its name and version have their own keys
 
 
 def write_result(rollout: Rollout, seconds: float) -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core import __version__
 from benchflow_core.contracts.scenes import Role
+from benchflow_core.contracts.settings import secret_names
 from benchflow_core.results.clock import now
-from benchflow_core.results.redact import secret_names
+from benchflow_core.settings.written import settings_of
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.plan import Plan
@@ -65,23 +66,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "idle": config.agent_idle_timeout,
             "setup": config.sandbox_setup_timeout,
         },
-        "settings": {
-            "agent_options": dict(config.agent_options),
-            "sandbox_user": config.sandbox_user,
-            "sandbox_locked_paths": list(config.sandbox_locked_paths),
-            "permissions": config.permissions,
-            "client_methods": config.client_methods,
-            "auth": config.auth,
-            "gateway": config.gateway,
-            "gateway_options": dict(config.gateway_options),
-            "helper_models": config.helper_models,
-            "allow_substitute": config.allow_substitute,
-            "allow_env": list(config.allow_env),
-            "base_image_override": config.base_image_override,
-            "context_root": config.context_root,
-            "skill_mode": config.skill_mode,
-            "skills_dir": _absolute(config.skills_dir),
-        },
+        "settings": {**settings_of(config), "skills_dir": _absolute(config.skills_dir)},
         "learner": {"generation": config.learner.generation, "digest": config.learner.digest}
         if config.learner
         else None,

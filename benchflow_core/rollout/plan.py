@@ -30,7 +30,6 @@ from benchflow_core.rollout.choose import (
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.defaults import default_agent, with_models
-from benchflow_core.rollout.driver_word import driver_params, driver_word
 from benchflow_core.rollout.feature_views import settings_view
 from benchflow_core.rollout.features import FeaturePlans, RolloutPlanView, plan_features
 from benchflow_core.rollout.models import gateway_use
@@ -47,6 +46,7 @@ from benchflow_core.rollout.refuse import (
 )
 from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
 from benchflow_core.rollout.task_scenes import task_driver, task_scenes, task_user
+from benchflow_core.settings.words import driver_params, driver_word
 from benchflow_core.task import (
     adapter_of,
     load_task,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from benchflow_core.contracts.isolation import ReferenceRun
 from benchflow_core.contracts.sandboxes import Change
 from benchflow_core.errors import BenchflowError
 from benchflow_core.results.files import read_json, write_json
+from benchflow_core.settings.models import RolloutConfig
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout
@@ -72,6 +73,17 @@ def _to_json(found: ReferenceRun, rollout: Rollout) -> dict[str, Any]:
     }
 
 
+_SAME: Final = (
+    "sandbox",
+    "sandbox_options",
+    "allow_substitute",
+    "allow_env",
+    "base_image_override",
+    "context_root",
+)
+"""Settings that decide what the box is; those of features come along."""
+
+
 async def _run(rollout: Rollout) -> ReferenceRun:
     """Play the solution in a rollout of its own, verified as left alone; only its list of changes is kept."""
     from benchflow_core.rollout.rollout import Rollout
@@ -80,17 +92,10 @@ async def _run(rollout: Rollout) -> ReferenceRun:
     if not agents:
         return _reference((), None, _NO_AGENT)
     config = rollout.config
-    own = replace(
-        type(config)(config.task_path),
-        environment=None,
-        **{
-            name: getattr(config, name)
-            for name in ("sandbox", "sandbox_options", "allow_substitute", "allow_env", "base_image_override")
-        },
-        context_root=config.context_root,
-        environment_manifest=config.environment_manifest,
-        services=config.services,
-        state=config.state,
+    of_features = vars(config).keys() - RolloutConfig.model_fields.keys()
+    own = RolloutConfig(
+        task_path=config.task_path,
+        **{name: getattr(config, name) for name in (*_SAME, *of_features)},
         agent=agents[0].name,
         isolation=rollout.plan.isolation,
         jobs_dir=rollout.host.work_dir / "references",

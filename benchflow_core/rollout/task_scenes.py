@@ -49,7 +49,8 @@ def task_user(task: Task, config: RolloutConfig, plugins: Registry) -> BaseUser 
     drive = task.drive or {}
     wish = drive.get("user")
     if not wish or config.scenes or config.prompts or config.driver or config.user is not None:
-        return config.user
+        user: BaseUser | None = config.user
+        return user
     odd = [key for key in wish if key not in _OF_A_USER] or [key for key in ("scenes", "loop") if key in drive]
     if odd or not all(value is None or isinstance(value, str) for value in wish.values()):
         raise CapabilityMissing(

@@ -19,7 +19,7 @@ _HOME = {
     "benchflow_driver_scenes.users": "FunctionUser PassthroughUser",
     "benchflow_core.rollout": "Host Rollout RolloutConfig RolloutResult",
     "benchflow_core.evaluation": "Evaluation EvaluationConfig EvaluationResult RetryConfig",
-    "benchflow_core.evaluation.matrix": "Choice Matrix",
+    "benchflow_core.settings.matrix": "Choice Matrix",
     "benchflow.stored": "BenchmarkMetrics Comparisons Results collect_metrics compare results",
     "benchflow.trial_yaml": "rollout_config_from_yaml trial_config_from_yaml",
     "benchflow.trial": "ACPError Trial TrialConfig RunResult",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation import Evaluation, EvaluationResult
 from benchflow_core.rollout import Rollout, RolloutConfig, RolloutResult
+from benchflow_core.settings.models import RolloutSettings
+from benchflow_core.settings.parts import Folder
 
 __all__ = ["Agent", "Environment", "Runtime", "RuntimeConfig", "RuntimeResult", "run"]
 
@@ -37,22 +38,12 @@ class Environment:
         return cls(Path(task_path), sandbox or backend)
 
 
-@dataclass(frozen=True)
-class RuntimeConfig:
-    """How."""
+class RuntimeConfig(RolloutSettings, use_attribute_docstrings=True):
+    """How: every setting of a rollout, by the keyword that `RolloutConfig` has for it."""
 
-    sandbox_user: str | None = None
-    sandbox_setup_timeout: float = 120.0
-    timeout: float | None = None
-    jobs_dir: str | Path = "jobs"
+    jobs_dir: Folder = Path("jobs")
+    job_name: str | None = None
     rollout_name: str | None = None
-    base_image_override: str | None = None
-    context_root: str | None = None
-    pre_agent_hooks: Sequence[Callable[[Any], Awaitable[None]]] = ()
-    allow_substitute: bool = False
-    skills_dir: str | None = None
-    skill_mode: Literal["no-skill", "with-skill", "self-gen"] | None = None
-    usage_tracking: Literal["auto", "required", "off"] = "auto"
 
 
 class Runtime:
@@ -62,14 +53,11 @@ class Runtime:
         self.env, self.agent, self.config = env, agent, config or RuntimeConfig()
 
     def rollout_config(self) -> RolloutConfig:
-        return RolloutConfig(
-            task_path=self.env.task_path,
-            sandbox=self.env.backend,
-            agent=self.agent.name,
-            model=self.agent.model,
-            reasoning_effort=self.agent.reasoning_effort,
-            **vars(self.config),
-        )
+        who = {"sandbox": self.env.backend, "agent": self.agent.name, "model": self.agent.model}
+        who["reasoning_effort"] = self.agent.reasoning_effort
+        how = {name: getattr(self.config, name) for name in self.config.model_fields_set}
+        named = {name: value for name, value in who.items() if value is not None}
+        return RolloutConfig(**{**how, **named, "task_path": self.env.task_path})
 
     async def execute(self) -> RolloutResult:
         return await run(self.rollout_config())
@@ -88,6 +76,7 @@ async def run(
     task_path: str | Path | None = None,
     model: str | None = None,
     sandbox: str | None = None,
+    **settings: Any,
 ) -> RolloutResult: ...
 
 
@@ -103,8 +92,12 @@ async def run(
     task_path: str | Path | None = None,
     model: str | None = None,
     sandbox: str | None = None,
+    **settings: Any,
 ) -> RolloutResult | EvaluationResult:
-    """Run a `RolloutConfig`, an `Agent` in an `Environment`, an agent's name on a task, or a job (`Evaluation`)."""
+    """Run a `RolloutConfig`, an `Agent` in an `Environment`, an agent's name on a task, or a job (`Evaluation`).
+
+    Every setting of a rollout is a keyword beside an agent: `run("oracle", task_path=…, timeout=60)`.
+    """
     if isinstance(subject, Evaluation):
         return await subject.run()
     if isinstance(subject, RolloutConfig):
@@ -114,4 +107,7 @@ async def run(
         if task_path is None:
             raise ConfigurationError("run() needs a task.", remedy="Pass task_path=… or an Environment.")
         env = Environment.from_task(task_path, sandbox)
+    if settings:
+        before = {name: getattr(config, name) for name in config.model_fields_set} if config else {}
+        config = RuntimeConfig(**{**before, **settings})
     return await Runtime(env, agent, config).execute()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation import Evaluation
@@ -28,11 +29,8 @@ def rollout_config_from_yaml(path: str | Path) -> RolloutConfig | Evaluation:
             f"{path}: '{word}' makes several rollouts of the task {chosen.where}, and this is for one.",
             remedy="Use Evaluation.from_yaml(), or name a folder of tasks.",
         )
-    config = chosen.stamp(spec.config).rollout(
-        chosen.paths[0], jobs_dir=spec.jobs_dir, job_name="", rollout_name="", trial=1, attempt=1
-    )
-    config.job_name, config.rollout_name = spec.job_name, spec.rollout_name
-    return config
+    where: dict[str, Any] = {"jobs_dir": spec.jobs_dir, "job_name": spec.job_name, "rollout_name": spec.rollout_name}
+    return chosen.stamp(spec.config).rollout(chosen.paths[0], **where)
 
 
 trial_config_from_yaml = rollout_config_from_yaml

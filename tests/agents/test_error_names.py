@@ -35,7 +35,7 @@ async def test_an_agents_failure_is_caught_by_its_documented_name(
     rollout = await start(tmp_path, agent="scripted", agent_options={"script": script}, timeout=20.0)
     try:
         await rollout.execute()
-        rollout.config.timeout = 1.0
+        rollout.config = rollout.config.model_copy(update={"timeout": 1.0})
         with pytest.raises(caught) as failed:
             await rollout.execute()
         assert isinstance(failed.value, bf.BenchflowError) and str(failed.value)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from benchflow_core.configfile import ConfigFile
 from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import BenchflowError, ConfigurationError
+from benchflow_core.settings.config_file import ConfigFile
 
 LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
 BAD = {

@@ -28,7 +28,6 @@ FLASH = "gemini-3.1-flash-lite-preview"
 """What `flash` stands for in two snippets of 0.3: no model is called so, see docs/reference/older-names.md."""
 WRAPPER = """
 import ast, asyncio, inspect, json, sys
-from dataclasses import replace
 from pathlib import Path
 import benchflow as bf
 from benchflow.trial import Role, Scene, TrialConfig, Turn
@@ -44,9 +43,11 @@ async def main():
     if inspect.isawaitable(work):
         await work
     if "scene" in names:  # what was only put together is run as well
-        names["config"] = replace(names["config"], agent=None, scenes=[names["scene"]])
+        names["config"] = names["config"].model_copy(update={"agent": None, "scenes": [names["scene"]]})
     if isinstance(names["config"], bf.JobConfig):
-        config = replace(names["config"], sandbox="daytona", concurrency=1, sandbox_options={"create_tries": "1"})
+        config = names["config"].model_copy(
+            update={"sandbox": "daytona", "concurrency": 1, "sandbox_options": {"create_tries": "1"}}
+        )
         names["result"] = await bf.Job(tasks_dir="path/to/tasks", config=config).run()
     elif "result" not in names and isinstance(names["config"], TrialConfig):
         names["result"] = await bf.run(names["config"])

@@ -98,5 +98,5 @@ def test_a_token_for_the_native_way_is_never_taken_for_a_key(examples):
     config = RolloutConfig(examples / "hello-file", agent=native.name, model="anthropic/some-model")
     with pytest.raises(ConfigurationError, match="no credential for provider"):
         make_plan(config, registry(), dict.fromkeys(option.env, "a-subscription-token"))
-    config.auth = "native"
+    config = config.model_copy(update={"auth": "native"})
     assert make_plan(config, registry(), dict.fromkeys(option.env, "a-subscription-token")).gateways == ()

@@ -194,7 +194,7 @@ async def test_a_user_that_cannot_answer_a_question_is_named(play, said, why):
     [
         (lambda *_: None, {}, r"no BaseUser. Wrap a function in FunctionUser"),
         (PassthroughUser(), {"max_user_rounds": 0}, r"at least one round"),
-        (PassthroughUser(), {"user_timeout": 0}, r"user_timeout = 0: expected a number of seconds above 0"),
+        (PassthroughUser(), {"user_timeout": 0}, r"'user_timeout' must be above 0, not 0"),
         (ModelUser(), {}, r"the simulated user needs a model"),
         (ModelUser(model="openai/x"), {}, r"no credential for provider 'openai'"),
         (PassthroughUser(), {"prompts": ["x"]}, r"decides the prompts itself"),

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from benchflow.trial_yaml import trial_config_from_yaml
 
+from benchflow_core.contracts import Internal
 from benchflow_core.errors import ConfigurationError, TaskError, UsageError
 from benchflow_core.evaluation import Evaluation
 from benchflow_core.evaluation.config import EvaluationConfig
-from benchflow_core.evaluation.matrix import Choice
-from benchflow_core.evaluation.model import job_schema
 from benchflow_core.evaluation.yaml import read_job
 from benchflow_core.rollout import RolloutConfig
+from benchflow_core.settings.compose import marked
+from benchflow_core.settings.job_file import job_schema
+from benchflow_core.settings.matrix import Choice
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 
@@ -216,17 +218,10 @@ def test_the_schema_knows_every_setting_and_accepts_what_the_reader_does(read):
 
 
 def test_no_setting_is_lost_on_the_way_from_a_file():
-    """Every field of plain data can be written; only live objects and what the core fills in itself cannot."""
-    from dataclasses import fields
-
-    from benchflow_core.evaluation.model import _NOT_WRITTEN
-
-    plain = {
-        f.name
-        for f in fields(EvaluationConfig)
-        if isinstance(f.default, str | int | float | tuple) or str(f.type).startswith(("str", "Mapping[str, str]"))
-    }
-    assert plain - set(job_schema()["properties"]) - set(_NOT_WRITTEN) == {"pre_agent_hooks"}
+    """Only live objects and what the core fills in itself cannot be written."""
+    left_out = set(EvaluationConfig.model_fields) - set(job_schema()["properties"])
+    assert left_out == set(marked(EvaluationConfig, Internal)) - {"dataset"}
+    assert {"pre_agent_hooks", "user", "arm"} <= left_out
 
 
 OLDER = """

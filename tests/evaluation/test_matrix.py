@@ -9,8 +9,8 @@ import pytest
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
 from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import plan_cells, plan_items
-from benchflow_core.evaluation.matrix import Choice, Matrix, make_arms
 from benchflow_core.rollout.host import Host
+from benchflow_core.settings.matrix import Choice, Matrix, make_arms
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 

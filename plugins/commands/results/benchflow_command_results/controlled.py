@@ -14,12 +14,8 @@ from benchflow_core.contracts.outcomes import team_of
 
 __all__ = ["Difference", "differences"]
 
-_COMPARED: Final = (
-    "agent model roles reasoning_effort agent_options agent_env skill_mode skills_dir scenes scenes_as_written "
-    "prompts arm agent_version"
-)
-_TREATMENT: Final = frozenset(_COMPARED.split())
-"""What people compare. When one of these differs, that is the point of it."""
+_FOUND: Final = frozenset({"roles", "scenes", "agent_version"})
+"""What people compare beside settings. When one of these differs, that is the point of it."""
 _BLOCKS: Final = frozenset({"image_fidelity", "verifier_isolation"})
 """Scores made under different ones are not on one scale."""
 _FROM_ROW: Final = (
@@ -49,6 +45,7 @@ class Difference:
 
 def differences(files: ResultFiles, base: Sequence[Row], other: Sequence[Row]) -> list[Difference]:
     """Return the fields whose values differ between the sides, or vary where they must not; treatments first."""
+    treatments = _FOUND | files.treatments()
     defaults = files.default_settings()  # what an older `config.json` does not say was not set
     left, right = (_values(files, rows, defaults) for rows in (base, other))
     found = []
@@ -56,7 +53,7 @@ def differences(files: ResultFiles, base: Sequence[Row], other: Sequence[Row]) -
         a, b = left.get(name, set()), right.get(name, set())
         if a != b or (len(a) > 1 and name in _BLOCKS):
             comes_along = name.startswith(_PLUGIN) and not (a and b)
-            found.append(Difference(name, sorted(a), sorted(b), name in _TREATMENT or comes_along, name in _BLOCKS))
+            found.append(Difference(name, sorted(a), sorted(b), name in treatments or comes_along, name in _BLOCKS))
     return sorted(found, key=lambda d: (not d.treatment, not d.blocks, d.field))
 
 

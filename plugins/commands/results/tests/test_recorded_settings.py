@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchflow_command_results.compare import compare, load_sides
+from benchflow_feature_world.choice import StateChoice
 
 from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.evaluation.stored import StoredFiles
 from benchflow_core.results.schemas import Config
-from benchflow_core.rollout.config import RolloutConfig, RolloutSettings
-from benchflow_core.rollout.finish import settings_json
-from benchflow_core.world.choice import StateChoice
+from benchflow_core.settings.compose import composed
+from benchflow_core.settings.models import RolloutConfig
+from benchflow_core.settings.written import recorded, recorded_names
 
-CODE = {"pre_agent_hooks", "user"}
-"""Python objects: they have no written form."""
 IN_THE_RESULT = {"agent", "model", "sandbox", "skill_mode", "isolation", "dataset", "source_provenance", "arm"}
 """What was used in the end stands in `result.json`, and `compare` takes it from there."""
 OTHERS: dict[str, Any] = {
@@ -30,6 +28,8 @@ OTHERS: dict[str, Any] = {
     "client_methods": "files",
     "auth": "native",
     "verify": False,
+    "contested": "as-left",
+    "helper_models": "own",
     "uploads": {"/a": "/b"},
     "max_user_rounds": 2,
     "state": StateChoice(["gmail"]),
@@ -42,7 +42,7 @@ OTHERS: dict[str, Any] = {
     "services": ["gmail"],
     "sandbox_locked_paths": ["/x"],
 }
-SETTINGS = [f.name for f in fields(RolloutSettings) if f.name not in CODE | IN_THE_RESULT]
+SETTINGS = [name for name in recorded_names(composed(RolloutConfig)) if name not in IN_THE_RESULT]
 
 
 def other(name: str) -> Any:
@@ -63,8 +63,8 @@ def other(name: str) -> Any:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_two_jobs_that_differ_in_one_setting_are_told_apart(make_job, setting):
-    plain = settings_json(RolloutConfig(task_path=Path("t")))
-    changed = settings_json(RolloutConfig(task_path=Path("t"), **{setting: other(setting)}))
+    plain = recorded(RolloutConfig(task_path=Path("t")))
+    changed = recorded(RolloutConfig(task_path=Path("t"), **{setting: other(setting)}))
     (name,) = [key for key in plain if plain[key] != changed[key]]
     rewards = {f"t{n}": [1.0] for n in range(6)}
     jobs = [str(make_job(job, rewards, config=config)) for job, config in (("a", plain), ("b", changed))]
@@ -80,6 +80,6 @@ def test_the_published_schema_has_every_setting_and_secrets_are_in_none():
         agent_env={"API_KEY": "hush-1"},
         scenes=[Scene("s", [Role("r", "oracle", env={"API_KEY": "hush-2"})], [Turn("r")])],
     )
-    found = settings_json(config)
+    found = recorded(config)
     assert set(found) <= set(Config.model_fields)
     assert "hush" not in str(found) and found["agent_env"] == {}

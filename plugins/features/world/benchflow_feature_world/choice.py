@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["StateChoice", "choose_services"]
+__all__ = ["StateChoice", "choose_services", "read_state"]
 
 T = TypeVar("T")
 
 
-class StateChoice(Protocol):
-    """A part of an environment, as the setting `state` names it."""
+@dataclass(frozen=True)
+class StateChoice:
+    """A part of an environment."""
 
-    @property
-    def tools(self) -> Sequence[str]:
-        """The services that are there: `gmail` is also `claw-gmail` and `mock-gmail`."""
+    tools: Sequence[str]
+    """The services that are there: `gmail` is also `claw-gmail` and `mock-gmail`."""
+    name: str | None = None
+    """What this part is called, in results."""
 
-    @property
-    def name(self) -> str | None: ...
+    def __post_init__(self) -> None:
+        if not self.tools:
+            raise ConfigurationError("state: 'tools' names no service.", remedy="Leave it out to have all of them.")
+
+
+def read_state(value: Any) -> Any:
+    """Read `gmail,gcal`, a mapping in JSON, or the path of a file with one."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return load_yaml(value, "state")[0]
+    if "/" not in value and Path(value).suffix.lower() not in (".json", ".yaml", ".yml"):
+        return {"tools": [word.strip() for word in value.split(",") if word.strip()]}
+    try:
+        return load_yaml(Path(value).read_text("utf-8"), value)[0]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{value} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def choose_services(choice: StateChoice, services: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> list[T]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from benchflow_feature_world.choice import choose_services
+from benchflow_feature_world.choice import StateChoice, choose_services, read_state
 
 from benchflow_core.errors import BenchflowError
-from benchflow_core.world.choice import StateChoice, read_state
+from benchflow_core.settings.job_file import read_settings
 
 NAMES = ["mock-auth", "mock-gmail", "claw-gcal", "gdoc", "gdoc-archive"]
 SECOND = """
@@ -54,7 +54,7 @@ def test_it_is_written_as_json_as_names_or_as_a_file(tmp_path):
     assert read_state("gmail, gcal") == {"tools": ["gmail", "gcal"]}
     for wrong in ("", "{", '{"tools": "gmail"}', '{"tool": ["gmail"]}', '{"tools": []}', '{"tools": [1]}', "none.json"):
         with pytest.raises(BenchflowError):
-            read_state(wrong)
+            read_settings(None, (), {"state": wrong})
 
 
 async def test_only_the_chosen_services_are_started(task, run):

@@ -76,8 +76,13 @@ class Items:
         (self.folder / "jobs" / "kit").mkdir(parents=True, exist_ok=True)
         made = []
         for number in range(count):
-            config = RolloutConfig(task, self.folder / "jobs", "kit", f"{task.name}__{number}", **settings)
-            config.sandbox, config.agent = self.sandbox, _reference(host)
+            config = RolloutConfig(
+                task_path=task,
+                jobs_dir=self.folder / "jobs",
+                job_name="kit",
+                rollout_name=f"{task.name}__{number}",
+                **{"sandbox": self.sandbox, "agent": _reference(host), **settings},
+            )
             made.append(make_item(config, make_plan(config, host.plugins, host.env), job))
         return made
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from benchflow_core.contracts import Option, Settings
 
 __all__ = ["LoginSettings"]
 
 
-class LoginSettings(BaseModel):
+class LoginSettings(Settings):
     """How agents reach their models."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    auth: Literal["gateway", "native"] = "gateway"
+    auth: Annotated[Literal["gateway", "native"], Option()] = "gateway"
     """native: the agent's login on this host goes into the box, past the gateway; marked in the result."""

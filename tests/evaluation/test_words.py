@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.rollout.driver_word import driver_params
+from benchflow_core.settings.words import driver_params
 
 KNOWN = {"k": 3, "bar": 1.0, "quick": False, "feedback": "names"}
 

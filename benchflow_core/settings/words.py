@@ -1,16 +1,34 @@
-"""`name:k=3,feedback=names`: how a driver and its parameters are written in one word."""
+"""Values that are several in one word: `k=v`, `a,b`, and a driver with its parameters, `name:k=3,feedback=names`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from benchflow_core.errors import ConfigurationError
+from benchflow_core.errors import ConfigurationError, UsageError
 
-__all__ = ["driver_params", "driver_word"]
+__all__ = ["driver_params", "driver_word", "key_values", "names"]
 
-
+_ONE_VALUE: Final = re.compile(r"[a-z]+:(?!:)")
 _WANTED: Final = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def key_values(pairs: Iterable[str], option: str, expected: str = "KEY=VALUE") -> dict[str, str]:
+    """Return the `K=V` pairs of a repeatable option."""
+    result = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise UsageError(f"{option} '{pair}': expected {expected}.")
+        result[key] = value
+    return result
+
+
+def names(values: Iterable[str]) -> list[str]:
+    """Split the values of an option that may be repeated or list several; `kind:text` is one, commas and all."""
+    found = [part for v in values for part in ([v] if _ONE_VALUE.match(v) else v.split(","))]
+    return list(dict.fromkeys(part.strip() for part in found if part.strip()))
 
 
 def driver_word(word: str) -> tuple[str, dict[str, str]]:

@@ -9,13 +9,13 @@ import pytest
 
 from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
-from benchflow_core.evaluation.matrix import Choice, Matrix
-from benchflow_core.rollout.codec import code_in, from_json, to_json
+from benchflow_core.evaluation import EvaluationConfig, RetryConfig
+from benchflow_core.settings.matrix import Choice, Matrix
+from benchflow_core.settings.written import code_in, dump, read
 
 
 def there_and_back(config, env=None):
-    return from_json(EvaluationConfig, json.loads(json.dumps(to_json(config))), env or {})
+    return read(EvaluationConfig, json.loads(json.dumps(dump(config))), env or {}, "job.json")
 
 
 def test_every_setting_comes_back():
@@ -35,14 +35,14 @@ def test_every_setting_comes_back():
         matrix=Matrix(agents=["a", "b"], models={"one": "m1", "two": Choice(model="m2", agent_env={"K": "v"})}),
     )
     back = there_and_back(config)
-    assert to_json(back) == to_json(config)
+    assert dump(back) == dump(config)
     assert isinstance(back.scenes[0].roles[0], Role) and isinstance(back.replay, Path)
     assert isinstance(back.matrix.models["two"], Choice)
 
 
 def test_a_secret_is_not_written_and_is_asked_for_again():
     config = EvaluationConfig(agent_env={"MY_TOKEN": "s3cret-value"}, agent_options={"max_tokens": "5"})
-    assert "s3cret-value" not in json.dumps(to_json(config))
+    assert "s3cret-value" not in json.dumps(dump(config))
     with pytest.raises(ConfigurationError, match="MY_TOKEN"):
         there_and_back(config)
     back = there_and_back(config, {"MY_TOKEN": "again"})
@@ -54,9 +54,9 @@ def test_code_is_named_and_left_out():
         """Does nothing."""
 
     config = EvaluationConfig(pre_agent_hooks=[hook])
-    assert code_in(config) == ["pre_agent_hooks"] and "pre_agent_hooks" not in to_json(config)
+    assert code_in(config) == ["pre_agent_hooks"] and "pre_agent_hooks" not in dump(config)
 
 
 def test_a_setting_of_another_version_is_refused():
     with pytest.raises(ConfigurationError, match="'newer'"):
-        from_json(EvaluationConfig, {"newer": 1}, {})
+        read(EvaluationConfig, {"newer": 1}, {}, "job.json")
