@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from benchflow_boxkit.channel import Channel
 from benchflow_boxkit.command import unknown_user
@@ -25,6 +25,7 @@ from benchflow_core.errors import InfrastructureError, SandboxLost, TransferRefu
 __all__ = ["Transfer", "between", "download", "hear", "put", "upload"]
 
 _BATCH: Final = 1 << 19
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ async def upload(
 ) -> None:
     """Copy a file, or what is in a folder, into the box."""
     transfer = Transfer.of(source, target, user=user, mode=mode, skip=skip)
-    first, rest = await asyncio.to_thread(transfer.first, wire.INLINE)
+    first, rest = await _short(channel, transfer.first, wire.INLINE)
     if len(first) < wire.INLINE:
         await put_now(channel, transfer, first)
     elif channel.passes_descriptors:
@@ -133,6 +134,14 @@ async def _in_thread(work: Callable[[], None], sock: socket.socket) -> None:
         raise
 
 
+async def _short(channel: Channel, work: Callable[..., Result], *arguments: object) -> Result:
+    """Read or write no more than fits into a call.
+
+    For a box on this host a thread would be a third of the whole transfer; for others it is nothing.
+    """
+    return work(*arguments) if channel.passes_descriptors else await asyncio.to_thread(work, *arguments)
+
+
 def _require_user(answer: wire.Message, arguments: dict[str, Any]) -> None:
     if "no_user" in answer:
         raise unknown_user(str(arguments.get("user")))
@@ -159,7 +168,7 @@ async def download(channel: Channel, source: str, target: Path, limits: Download
     try:
         answer = await channel.call("get_now", **arguments)
         if not answer.get("large"):
-            await asyncio.to_thread(_feed, receiver, answer["data"], target)
+            await _short(channel, _feed, receiver, answer["data"], target)
         elif channel.passes_descriptors:
             await _get_over_socket(channel, arguments, receiver, target)
         else:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:  # the helper reads this module as well, and every page that it has makes its forks slower
+    from pathlib import Path
 
 __all__ = ["claimed", "is_claimable", "plain_plan"]
 

@@ -117,6 +117,7 @@ async def test_memory_limit_ends_programs_not_the_box(provider: Any, start: Any)
         assert done.oom_killed and done.exit_code == -9
     assert not (await box.exec(["sh", "-c", "kill -9 $$"])).oom_killed
     await box.spawn(["sleep", "299.0417"])  # by which the host finds the box's own groups
+    assert await eventually(lambda: bool(_groups(b"sleep\x00299.0417\x00"))), "it takes a moment to become its program"
     groups = _groups(b"sleep\x00299.0417\x00")
     own = next(group for group in groups if group.startswith("benchflow-"))
     folders = list(Path("/sys/fs/cgroup").glob(f"**/{own}"))

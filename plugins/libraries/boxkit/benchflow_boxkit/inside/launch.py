@@ -118,8 +118,10 @@ def become_program(program: Program, streams: Sequence[int], isolation: ProgramI
 
 def _prefer_as_victim() -> None:
     """When memory runs out it is a program that goes, not the box's first process."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("500")
+    with contextlib.suppress(OSError):
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(fd, b"500")
+        os.close(fd)
 
 
 def _execute(program: Program) -> int:

@@ -95,6 +95,7 @@ class DirectLoop(Polling):
     def __init__(self, call: Callable[[int, bytes], None], source: int = 0, target: int = 1) -> None:
         super().__init__(call)
         self._target, self._open = target, True
+        self._waiting: list[bytes] = []
         self._socket = socket.socket(fileno=source) if source == target else None
         self._source = source
         self.watch(source, select.POLLIN, self._readable)
@@ -104,10 +105,16 @@ class DirectLoop(Polling):
         self._open = False
 
     def send(self, data: bytes) -> None:
-        """Send, blocking while the other side is slow to read, which it always does in the end."""
-        view = memoryview(data)
-        while view and self._open:
-            view = view[os.write(self._target, view) :]
+        self._waiting.append(data)
+
+    def handle(self, timeout: float | None = None) -> None:
+        """Serve whatever is ready, and send what that gave in one piece: each is a system call and wakes the owner."""
+        super().handle(timeout)
+        if self._waiting:
+            view = memoryview(b"".join(self._waiting))
+            self._waiting.clear()
+            while view and self._open:  # blocks while the other side is slow to read, which it always does in the end
+                view = view[os.write(self._target, view) :]
 
     def _readable(self, _: int) -> None:
         if self._socket is None:

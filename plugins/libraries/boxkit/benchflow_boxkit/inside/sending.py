@@ -161,6 +161,9 @@ class _Walk:
             if not stat.S_ISREG(info.st_mode):  # swapped since it was looked at
                 return
             self.budget.size(info.st_size)
+            if self.large is not None and info.st_size >= self.large:
+                yield PassedFile(record(kind, name, info, PASSED), os.dup(fd))
+                return
             yield record(kind, name, info)
             yield from contents(fd, info.st_size)
         finally:

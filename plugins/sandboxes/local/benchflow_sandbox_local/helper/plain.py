@@ -8,7 +8,6 @@ import errno
 import os
 import pwd
 import re
-import shutil
 import signal
 import socket
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,7 @@ from benchflow_boxkit.inside import launch, system, users, wire
 from benchflow_boxkit.inside.calls import Calls
 from benchflow_boxkit.inside.polling import DirectLoop
 
-from benchflow_sandbox_local.helper import landlock
+from benchflow_sandbox_local.helper import landlock, tree
 from benchflow_sandbox_local.helper.box import tell
 from benchflow_sandbox_local.plainplan import is_claimable
 
@@ -150,7 +149,8 @@ def _own_name() -> str:
 
 def _furnish(box: PlainSupervisor, plan: dict[str, Any]) -> None:
     if plan["seed"]:
-        shutil.copytree(plan["seed"], box.root, symlinks=True)
+        os.makedirs(os.path.dirname(box.root), exist_ok=True)
+        tree.copy(plan["seed"], box.root)
         if box.rewrites:
             box.rewrite_files(box.root)
     for name, mode in plan["folders"].items():
