@@ -41,6 +41,8 @@ OTHER_MEANINGS = {
     "isolation": "the setting that names a verifier policy",
     "metrics": "an older spelling of eval metrics, and its place in the help",
     "scenes": "the section of a config or a task that lists them",
+    "learner": "a command: it is listed with the package that brings it",
+    "skills": "a command, likewise; and a key of locks",
     "world": "a key of stored results, which a feature of that name writes",
     "script": "the file name of a test script, in the verifier's guard",
 }

@@ -7,11 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from benchflow_core.contracts.core import InstalledPlugin, OpenRollout, RolloutHost, RolloutPlan, TaskNeeds
+from benchflow_core.contracts.core import InstalledPlugin, OpenRollout, RolloutHost, RolloutPlan, TaskNeeds, TypedJob
 from benchflow_core.evaluation.stored import StoredFiles
 from benchflow_core.plugins import Loaded, registry
 
 if TYPE_CHECKING:
+    import click
+
     from benchflow_core.contracts.sandboxes import Sandbox
     from benchflow_core.contracts.tasks import Task
     from benchflow_core.rollout import Host
@@ -120,6 +122,29 @@ class CoreOfCommands(StoredFiles):
                 env = {provider.base_url_env[0]: url + urlsplit(own).path}
                 return provider.name, env | {provider.credentials[0].env: "sk-local-model"}
         raise ConfigurationError(f"no provider speaks '{wire}' at an address that can be chosen.")
+
+    def fetch(self, uri: str, ref: str | None = None) -> Path:
+        from benchflow_core.results.layout import cache_dir
+        from benchflow_core.task.sources import fetch_source
+
+        return fetch_source(uri, ref=ref, cache=cache_dir(self.env())).root
+
+    def job_options(self) -> Sequence[click.Parameter]:
+        from benchflow_core.cli.eval.create import create
+
+        return create.params
+
+    def job_settings(self, ctx: click.Context) -> dict[str, Any]:
+        from benchflow_core.cli.eval.create import settings
+
+        return settings(ctx)
+
+    def job(self, ctx: click.Context, given: Mapping[str, Any], overrides: Sequence[str] = ()) -> TypedJob:
+        from benchflow_core.cli.running import CommandJob
+        from benchflow_core.evaluation.yaml import read_job
+
+        file, typed = ctx.params["config_file"], ctx.params["config_overrides"]
+        return CommandJob(ctx.obj, read_job(file, overrides=[*typed, *overrides], given=given))
 
     @asynccontextmanager
     async def host(self, env: Mapping[str, str] | None = None) -> AsyncIterator[RolloutHost]:

@@ -7,7 +7,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,8 +18,10 @@ from benchflow_core.cli.ui import Ui
 
 if TYPE_CHECKING:
     from benchflow_core.evaluation import Evaluation, EvaluationResult
+    from benchflow_core.evaluation.yaml import JobSpec
 
 __all__ = [
+    "CommandJob",
     "detach",
     "detach_option",
     "exit_short",
@@ -109,6 +111,30 @@ def run_job(
     else:
         progress.finish(result)
     return job, result
+
+
+class CommandJob:
+    """A job of a command of a package (`contracts.core.TypedJob`)."""
+
+    def __init__(self, ui: Ui, spec: JobSpec) -> None:
+        self._ui, self._spec = ui, spec
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return vars(self._spec.config)
+
+    def run(self, more: Callable[[Path], Mapping[str, Any]]) -> tuple[Path, bool]:
+        from benchflow_core.evaluation import Evaluation
+        from benchflow_core.evaluation.yaml import open_job
+
+        jobs: list[Evaluation] = []
+
+        def make(listener: Any) -> Evaluation:
+            jobs.append(open_job(self._spec, Evaluation, self._ui.warn, listener=listener))
+            return jobs[0]
+
+        job, result = run_job(self._ui, make, lambda: dict(more(jobs[0].job_dir)))
+        return job.job_dir, not result.unscored
 
 
 def job_json(job: Evaluation) -> dict[str, Any]:

@@ -52,7 +52,7 @@ _HOME = {
     "results": "EvaluationResult OwnedPanel ResultsReader TaskScores",
     "sandboxes": "AccessView BoxInfo ByteStream Change DownloadLimits ExecResult HostEndpoint ImageRef ImageRequest Lease NetworkPolicy Process Resources Sandbox SandboxContext SandboxProvider SandboxSpec Snapshot StartRequest",
     "sessions": "ClientFiles ElicitCallback PermissionCallback SessionOptions",
-    "settings": "Alias Also Axis Blocks Internal Option Recorded Secret Table Texts Treatment",
+    "settings": "Alias Also Axis Blocks Internal OfOneRollout Option Recorded Secret Table Texts Treatment",
     "settings_model": "Settings",
     "sources": "Fetched SourceRequest SourceSpec",
     "scenes": "DriveStep Role Scene Turn",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -11,6 +11,8 @@ from benchflow_core.contracts.common import Check, LoadedPlugin
 from benchflow_core.quick import dataclass
 
 if TYPE_CHECKING:
+    import click
+
     from benchflow_core.contracts.common import Layer, Usage
     from benchflow_core.contracts.drivers import TurnRecord
     from benchflow_core.contracts.gateways import Exchange
@@ -29,6 +31,7 @@ __all__ = [
     "RolloutOutcome",
     "RolloutPlan",
     "TaskNeeds",
+    "TypedJob",
 ]
 
 T = TypeVar("T")
@@ -161,6 +164,20 @@ class RolloutHost(Protocol):
         """Start a box on the files that a rollout left: the box, its working directory, and the name of its sandbox."""
 
 
+class TypedJob(Protocol):
+    """A job as a command line describes it, and its job file; nothing is fetched or started yet."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Every setting by its name."""
+
+    def run(self, more: Callable[[Path], Mapping[str, Any]]) -> tuple[Path, bool]:
+        """Run it, and show it as `bench eval create` does; return its folder, and whether everything was scored.
+
+        `more`: what the finished job's JSON document has beside its summary.
+        """
+
+
 class ResultFiles(Protocol):
     """What the core does for a `ResultsReader`: files in their published shape, and how rollouts are counted."""
 
@@ -267,6 +284,18 @@ class Core(ResultFiles, Protocol):
 
     def provider_at(self, wire: str, url: str) -> tuple[str, Mapping[str, str]]:
         """A model name of a provider that speaks a wire, and the variables that send it to a server of one's own."""
+
+    def fetch(self, uri: str, ref: str | None = None) -> Path:
+        """A local copy of what an installed source serves; nobody writes to it."""
+
+    def job_options(self) -> Sequence[click.Parameter]:
+        """The options of `bench eval create`, for a command that runs a job."""
+
+    def job_settings(self, ctx: click.Context) -> dict[str, Any]:
+        """What was typed of them, by the names and in the shapes of a job file."""
+
+    def job(self, ctx: click.Context, given: Mapping[str, Any], overrides: Sequence[str] = ()) -> TypedJob:
+        """The job of a command with these options: its file, `overrides` in JSON over it, `given` over both."""
 
     def host(self, env: Mapping[str, str] | None = None) -> AbstractAsyncContextManager[RolloutHost]:
         """Where rollouts run; closing it leaves nothing behind. `env` is set over the user's."""

@@ -74,8 +74,8 @@ class FeatureSpec:
     folder: str = ""
     """Where `save` writes, below a rollout's folder; that it is there tells that something was saved."""
     drift: str = ""
-    """`package.module:function`: (a `lock.json`, an object with `mentioned(kind, None)`, the user's environment) to a
-    line for each thing that is not the same any more."""
+    """`package.module:function`: (a `lock.json`, an object with `mentioned(kind, None)` and `digest_of(folder)`, the
+    user's environment) to a line for each thing that is not the same any more."""
     check: CheckFn = no_checks
 
 
@@ -116,6 +116,9 @@ class PlanView(Protocol):
     @property
     def env(self) -> Mapping[str, str]:
         """The environment of the user, `.env` included."""
+
+    def digest_of(self, folder: Path) -> str:
+        """The digest of any folder, by the rule for tasks."""
 
     def plugin(self, kind: str, name: str) -> LoadedPlugin: ...
 
@@ -229,7 +232,8 @@ class RunView(Protocol):
     def allowed_env(self) -> Mapping[str, str]:
         """Variables of it that the user lets the task read."""
 
-    def event(self, kind: str, data: Mapping[str, Any], *, role: str | None = None) -> None: ...
+    def event(self, kind: str, data: Mapping[str, Any], *, role: str | None = None) -> None:
+        """Write to the log; with a role, at the turn that it is in."""
 
     def notice(self, text: str) -> None: ...
 
@@ -346,8 +350,8 @@ class FeatureJob:
         """Return settings that differ for the rollout that starts now."""
         return {}
 
-    def finished(self, done: FinishedRollout) -> None:
-        """Take note of a rollout that ended."""
+    def finished(self, done: FinishedRollout) -> Mapping[str, Any] | None:
+        """Take note of a rollout that ended. What it returns is kept in the job's journal."""
 
     def summary(self) -> Mapping[str, Any]:
         """Return its keys of `summary.json`."""

@@ -22,6 +22,7 @@ __all__ = [
     "Axis",
     "Blocks",
     "Internal",
+    "OfOneRollout",
     "Option",
     "Recorded",
     "Secret",
@@ -97,6 +98,10 @@ class Blocks:
 
 class Internal:
     """The setting is filled in by the core or by Python code: it is no key of a job file."""
+
+
+class OfOneRollout:
+    """A feature's job gives each rollout a value of its own: it is not in `config.json`, and makes no other plan."""
 
 
 class Also:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import BenchflowError
+from benchflow_core.evaluation.feature_jobs import FeatureJobs
 from benchflow_core.evaluation.folders import set_aside, write_broken
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.runner import Tell
@@ -16,7 +17,7 @@ from benchflow_core.results.files import out_of_files
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.rollout import Rollout
-from benchflow_core.settings.models import JobSettings, Learned, RolloutConfig
+from benchflow_core.settings.models import JobSettings, RolloutConfig
 
 __all__ = ["Attempts"]
 
@@ -32,9 +33,9 @@ class Attempts:
         bus: ObserverBus,
         tell: Tell,
         warn: Callable[[str], None],
-        learned: Callable[[], Learned] | None = None,
+        features: FeatureJobs,
     ) -> None:
-        self._learned = learned
+        self._features = features
         self._config, self._job_dir, self._host, self._bus = config, job_dir, host, bus
         self._tell, self._warn = tell, warn
         self.live: dict[str, Any] = {}
@@ -104,7 +105,7 @@ class Attempts:
             order=entry.order,
             seed=self._config.seed,
             user=copy(self._config.user),  # each rollout's own: two at a time must not share what it remembers
-            learner=self._learned() if self._learned else None,
+            **self._features.next(),
         )
 
     def _defect(self, entry: Entry, what: str) -> dict[str, Any]:
@@ -115,7 +116,9 @@ class Attempts:
     def _broken(self, entry: Entry, error: BenchflowError) -> dict[str, Any]:
         error = out_of_files(error) or error
         try:
-            return write_broken(self._job_dir, entry, error, self._rollout_config(entry))
+            features = self._host.plugins.all("feature")
+            keys = [key for feature in features for key in feature.spec.keys.get("result", ())]
+            return write_broken(self._job_dir, entry, error, self._rollout_config(entry), keys)
         except BenchflowError as full:
             self._warn(f"{entry.name}: {full.message}")
             empty = {"task_name": entry.item.task_path.name, "rollout_name": entry.name, "trial": entry.item.trial}

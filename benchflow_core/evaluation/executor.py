@@ -21,6 +21,7 @@ from benchflow_core.errors import (
     error_from_json,
 )
 from benchflow_core.evaluation.attempt import Attempts
+from benchflow_core.evaluation.feature_jobs import FeatureJobs
 from benchflow_core.evaluation.folders import read_result
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
@@ -32,7 +33,7 @@ from benchflow_core.results.files import read_jsonl
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan
-from benchflow_core.settings.models import JobSettings, Learned, RolloutConfig
+from benchflow_core.settings.models import JobSettings, RolloutConfig
 from benchflow_core.settings.written import code_in, dump, whole
 
 __all__ = ["OpenExecutor", "RemoteAttempts", "RemoteRollout", "find_executor", "job_of", "make_item", "open_executor"]
@@ -147,9 +148,9 @@ class RemoteAttempts(Attempts):
         bus: ObserverBus,
         tell: Tell,
         warn: Callable[[str], None],
-        learned: Callable[[], Learned] | None = None,
+        features: FeatureJobs,
     ) -> None:
-        super().__init__(config, job_dir, host, bus, tell, warn, learned)
+        super().__init__(config, job_dir, host, bus, tell, warn, features)
         self._executor = executor
 
     async def image(self, entry: Entry) -> None:

@@ -6,7 +6,7 @@ leaves half of one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +80,13 @@ def earlier_attempts(job_dir: Path, name: str) -> list[Path]:
     return found
 
 
-def write_broken(job_dir: Path, entry: Entry, error: BenchflowError, config: RolloutConfig) -> dict[str, Any]:
-    """A rollout that never came to write its own result still leaves one, typed and of the same shape."""
+def write_broken(
+    job_dir: Path, entry: Entry, error: BenchflowError, config: RolloutConfig, feature_keys: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Write a typed result of the same shape for a rollout that never came to write its own.
+
+    `feature_keys`: keys of features; those that are settings are known.
+    """
     path = job_dir / entry.name / "result.json"
     plan, item = entry.item.plan, entry.item
     first = next(iter(plan.roles.values())) if plan else None
@@ -97,7 +102,7 @@ def write_broken(job_dir: Path, entry: Entry, error: BenchflowError, config: Rol
         usage=Usage(),
         trial=item.trial,
         arm=item.arm,
-        skill_mode=config.skill_mode,
+        features={key: getattr(config, key) for key in feature_keys if hasattr(config, key)},
         source=dict(config.source_provenance) if config.source_provenance else None,
         dataset_name=(config.dataset or {}).get("name"),
         dataset_version=(config.dataset or {}).get("version"),

@@ -93,10 +93,6 @@ def plan_cells(paths: Sequence[Path], config: EvaluationConfig, host: Host) -> l
 def _refuse_job(paths: Sequence[Path], config: EvaluationConfig) -> None:
     if config.expected_tasks is not None and len(paths) != config.expected_tasks:
         raise ConfigurationError(f"{len(paths)} tasks are chosen, {config.expected_tasks} were expected.")
-    if config.job_mode != "parallel-independent":
-        from benchflow_core.evaluation.learning import refuse_unlearnable
-
-        refuse_unlearnable(config)
     matrix = config.matrix
     if matrix and config.scenes and (matrix.agents or matrix.models):
         raise ConfigurationError("scenes name their own agents and models: a matrix of those would do nothing.")

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchflow_core import __version__
 from benchflow_core.contracts import events as ev
+from benchflow_core.contracts.features import FinishedRollout
 from benchflow_core.contracts.outcomes import planned_arms
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.attempt import Attempts
 from benchflow_core.evaluation.budget import Budget, Spent
 from benchflow_core.evaluation.executor import OpenExecutor, RemoteAttempts, open_executor
 from benchflow_core.evaluation.export import automatic_exports
+from benchflow_core.evaluation.feature_jobs import FeatureJobs
 from benchflow_core.evaluation.folders import read_result, row_of
 from benchflow_core.evaluation.items import Item, plan_items, select_tasks
 from benchflow_core.evaluation.jobfile import Entry, JobRecord
@@ -38,9 +39,6 @@ from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan
 from benchflow_core.settings.models import JobSettings
 from benchflow_core.settings.written import dump
-
-if TYPE_CHECKING:
-    from benchflow_core.evaluation.learning import Learning
 
 __all__ = ["Evaluation", "summary_of"]
 
@@ -81,7 +79,7 @@ class Evaluation:
         self._drain_early: str | None = None
         self._reopened = False
         self._names: list[str] = []
-        self._learning: Learning | None = None
+        self._features: FeatureJobs
         self._executor: OpenExecutor | None = None
 
     @classmethod
@@ -156,6 +154,7 @@ class Evaluation:
             raise ConfigurationError("concurrency and trials must be at least 1.")
         async with Host(env=self._env, build_concurrency=self.config.build_concurrency) as host:
             items = plan_items(self.tasks(), self.config, host)
+            self._features = FeatureJobs(self.config, host.plugins)
             async with open_executor(self.config, items, host, self.job_dir) as self._executor:
                 room = make_room(self._scheduling(), items, host, self._executor.capacity if self._executor else None)
                 await self._check_models(items, host)
@@ -207,41 +206,43 @@ class Evaluation:
         """Write the plan, or compare with the one that was written. Gives what is to run."""
         record = self._record
         if record is None:
-            record = self._record = JobRecord.new(self.job_name, self.config, items)
+            shuffled = not self._features.sequential
+            record = self._record = JobRecord.new(self.job_name, self.config, items, shuffled=shuffled)
         else:
             check_drift(record, items, allow=self._allow_drift, warn=self._warn)
             record.config = dump(self.config)
-            record.add(items)
+            record.add(items, shuffled=not self._features.sequential)
         record.write(self.job_dir, host.redactor)
         entries = record.entries(items)
         self._names = [entry.name for entry in entries]
         self._journal = Journal(self.job_dir, host.redactor)
         todo = unfinished(self.job_dir, entries, self.config.retry, self._again) if self._reopened else entries
-        if self.config.job_mode == "sequential-shared":
-            from benchflow_core.evaluation.learning import Learning
-
-            self._learning = Learning(self.job_dir, self.config)
-            self._learning.catch_up(entries, todo)
+        waiting = {entry.name for entry in todo}
+        ended = [(entry, read_result(self.job_dir, entry.name)) for entry in entries if entry.name not in waiting]
+        self._features.open(self.job_dir, [self._done(entry, result) for entry, result in ended if result is not None])
         return todo
 
     def _scheduling(self) -> JobSettings:
-        """A store that all share is written by one rollout at a time."""
-        if self.config.job_mode != "sequential-shared":
+        """A feature may want one rollout after the other."""
+        if not (feature := self._features.sequential):
             return self.config
         if (self.config.concurrency or 1) > 1:
-            self._warn("concurrency is ignored: with job_mode sequential-shared rollouts run one after the other.")
+            self._warn(f"concurrency is ignored: feature '{feature}' runs one rollout after the other.")
         return self.config.model_copy(update={"concurrency": 1})
 
+    def _done(self, entry: Entry, result: Mapping[str, Any]) -> FinishedRollout:
+        reward = (result.get("rewards") or {}).get("reward")
+        return FinishedRollout(entry.name, entry.item.task_path.name, self.job_dir / entry.name, reward)
+
     def _ended(self, entry: Entry, result: Mapping[str, Any]) -> None:
-        if self._learning is not None:
-            self._tell("learned", asdict(self._learning.take(entry, result)))
+        for said in self._features.finished(self._done(entry, result)):
+            self._tell("feature", said)
         self._tell("finished", row_of(dict(result)))
 
     async def _run(self, todo: Sequence[Entry], room: Room, host: Host, watch: Stopwatch) -> EvaluationResult:
         watching = [*host.plugins.observers(), *automatic_exports(host.plugins.all("exporter"))]
         bus = ObserverBus(watching, self._warn)
-        learned = self._learning.now if self._learning else None
-        given = (self.config, self.job_dir, host, bus, self._tell, self._warn, learned)
+        given = (self.config, self.job_dir, host, bus, self._tell, self._warn, self._features)
         attempts = RemoteAttempts(self._executor, *given) if self._executor else Attempts(*given)
         self._runner = runner = self._make_runner(attempts, host, room, resumed=len(self._names) > len(todo))
         report = LiveReport(self.job_dir, runner, attempts, self._tell)
@@ -280,7 +281,7 @@ class Evaluation:
             spent=spent,
             tell=self._tell,
             builds=host.build_concurrency,
-            strict=self._learning is not None,
+            strict=bool(self._features.sequential),
         )
 
     def _tell(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -347,9 +348,8 @@ class Evaluation:
             "drift": self._record.drift,
             "total_tokens": runner.spent.tokens,
             "total_cost_usd": runner.spent.cost_usd,
+            **self._features.summary(),
         }
-        if self._learning is not None:
-            more["learner"] = self._learning.report()
         summary = result.to_json(more)
         write_json(self.job_dir / "summary.json", summary)
         ended = {"stopped": runner.stopping, "not_run": runner.left, "seconds": round(seconds, 3)}

@@ -73,18 +73,18 @@ class JobRecord:
     schema_version: str = JOB_VERSION
 
     @classmethod
-    def new(cls, job_name: str, config: JobSettings, items: Sequence[Item]) -> JobRecord:
+    def new(cls, job_name: str, config: JobSettings, items: Sequence[Item], *, shuffled: bool = True) -> JobRecord:
         record = cls(job_name, config.seed, dump(config), _digests(items), [], _requirements(items), code_in(config))
         record.arms = [arm.name for arm in config.arms()]
-        record.add(items)
+        record.add(items, shuffled=shuffled)
         return record
 
-    def add(self, items: Sequence[Item]) -> None:
-        """Rollouts that are not in it yet, behind those that are."""
+    def add(self, items: Sequence[Item], *, shuffled: bool = True) -> None:
+        """Put rollouts that are not in it yet behind those that are. Not `shuffled`: their order means something."""
         have = {_row_key(row) for row in self.items}
         taken = {row["rollout"] for row in self.items}
         fresh = [item for item in items if _key(item) not in have]
-        if self.config.get("job_mode") != "sequential-shared":  # there the order means something, and is kept
+        if shuffled:
             fresh = in_order(
                 fresh, self.seed, task=lambda i: str(i.task_path), arm=lambda i: i.arm, trial=lambda i: i.trial
             )

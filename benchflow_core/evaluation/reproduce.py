@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from benchflow_core import __version__
@@ -73,20 +74,16 @@ def _drift(lock: dict[str, Any], task: Path) -> list[str]:
     digest = task_digest(task)
     if digest != lock["task"]["digest"]:
         found.append(f"task {lock['task']['name']} was {lock['task']['digest'][:19]}…, is {digest[:19]}…")
-    for folder, was in (lock.get("skills") or {}).items():
-        if not Path(folder).is_dir():
-            found.append(f"skill {folder} is gone")
-        elif task_digest(Path(folder)) != was:
-            found.append(f"skill {folder} says something else now")
     return [*found, *_feature_drift(lock)]
 
 
 def _feature_drift(lock: dict[str, Any]) -> list[str]:
     """What features say of their own part of a lock."""
     found: list[str] = []
+    now = SimpleNamespace(mentioned=registry().mentioned, digest_of=task_digest)
     for feature in registry().all("feature"):
         if feature.spec.drift:
-            found += resolve(feature.spec.drift, feature.who)(lock, registry(), user_env())
+            found += resolve(feature.spec.drift, feature.who)(lock, now, user_env())
     return found
 
 

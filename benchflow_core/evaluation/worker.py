@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from benchflow_core.contracts.events import Event
 from benchflow_core.contracts.executors import Hear, ItemResult, JobGateways, PlanItem
+from benchflow_core.contracts.settings import OfOneRollout
 from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import BenchflowError, Cancelled, WorkerDiffers
 from benchflow_core.evaluation.joblock import hold_as_worker
@@ -28,6 +29,7 @@ from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.observers import ObserverBus
 from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.rollout import Rollout
+from benchflow_core.settings.compose import marked
 from benchflow_core.settings.models import RolloutConfig
 from benchflow_core.settings.written import read
 from benchflow_core.task import load_task, task_digest
@@ -35,8 +37,8 @@ from benchflow_core.task import load_task, task_digest
 __all__ = ["Worker"]
 
 _EVERY = 1.0
-_OWN = ("rollout_name", "attempt", "trial", "order", "seed", "learner")
-"""What differs between rollouts that have the same plan."""
+_OWN = ("rollout_name", "attempt", "trial", "order", "seed")
+"""What differs between rollouts that have the same plan, beside what a feature's job gives each of them."""
 
 
 class Worker:
@@ -143,7 +145,8 @@ class Worker:
         return config
 
     def _plan(self, config: RolloutConfig, item: PlanItem, host: Host) -> Plan:
-        same = {name: value for name, value in item.config.items() if name not in _OWN}
+        own = {*_OWN, *marked(type(config), OfOneRollout)}
+        same = {name: value for name, value in item.config.items() if name not in own}
         key = json.dumps(same, sort_keys=True)
         if key not in self._plans:
             self._plans[key] = make_plan(config, host.plugins, host.env, loaded=self._loaded[config.task_path])

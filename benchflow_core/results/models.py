@@ -46,7 +46,7 @@ class ErrorInfo(Shape):
 
 class AgentResult(Shape):
     n_tool_calls: int
-    n_skill_invocations: int
+    n_skill_invocations: Annotated[int | None, "absent where no rollout took place"] = None
     n_prompts: int
     n_input_tokens: int | None
     n_output_tokens: int | None
@@ -96,7 +96,7 @@ class Result(Shape):
     sandbox_id: str | None
     image_fidelity: Annotated[Literal["exact", "substituted"], COLUMN, ROW]
     n_tool_calls: Annotated[int, COLUMN]
-    n_skill_invocations: Annotated[int, COLUMN]
+    n_skill_invocations: Annotated[int | None, COLUMN, "absent where no rollout took place"] = None
     n_prompts: Annotated[int, COLUMN]
     agent_result: Annotated[AgentResult, COLUMN]
     final_metrics: FinalMetrics

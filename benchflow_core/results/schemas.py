@@ -91,6 +91,7 @@ class Config(Exact):
     oracle_access: bool = False
     uploads: dict[str, str] = Field(default_factory=dict)
     skills_dir: str | None = None
+    job_mode: str = "parallel-independent"
     state: dict[str, Any] | None = Field(None, description="the part of the environment that is there")
     usage_tracking: Literal["auto", "required", "off"] = "auto"
     gateway: str | None = None

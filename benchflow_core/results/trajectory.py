@@ -135,11 +135,10 @@ def _place(event: Mapping[str, Any]) -> dict[str, Any]:
 class Counts:
     """Running totals a result needs, so that nobody reads the log again."""
 
-    __slots__ = ("_calls", "by_turn", "prompts", "skills")
+    __slots__ = ("_calls", "by_turn", "prompts")
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
-        self.skills = 0
         self.prompts = 0
         self.by_turn: dict[Any, int] = {}
         """Tool calls by turn: of two turns at a time, each has its own."""
@@ -152,8 +151,6 @@ class Counts:
         kind, data = event["kind"], event.get("data") or {}
         if kind == "turn_started":
             self.prompts += 1
-        elif kind == "skill_invoked":
-            self.skills += 1
         elif kind in ("tool_call", "tool_call_update"):
             key = f"{event.get('session')}:{event.get('turn')}:{data.get('toolCallId')}"
             if key not in self._calls:

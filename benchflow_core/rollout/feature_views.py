@@ -18,7 +18,7 @@ from benchflow_core.plugins import Loaded
 from benchflow_core.rollout import prepare
 
 if TYPE_CHECKING:
-    from benchflow_core.rollout.config import RolloutConfig
+    from benchflow_core.rollout.config import RolloutSettings
     from benchflow_core.rollout.rollout import Rollout
 
 __all__ = ["BoxView", "RolloutRunView", "settings_view"]
@@ -26,8 +26,8 @@ __all__ = ["BoxView", "RolloutRunView", "settings_view"]
 T = TypeVar("T")
 
 
-def settings_view(config: RolloutConfig) -> Mapping[str, Any]:
-    """Return every setting of a rollout by its name, read only."""
+def settings_view(config: RolloutSettings) -> Mapping[str, Any]:
+    """Return every setting of a rollout, or of a job, by its name, read only."""
     return MappingProxyType(vars(config))
 
 
@@ -123,7 +123,8 @@ class RolloutRunView:
         return rollout.result.outcome
 
     def event(self, kind: str, data: Mapping[str, Any], *, role: str | None = None) -> None:
-        self._rollout.record.event(kind, data, **({"role": role} if role else {}))
+        place = {"role": role, **self._rollout.sessions.place_of(role)} if role else {}
+        self._rollout.record.event(kind, data, **place)
 
     def notice(self, text: str) -> None:
         self._rollout.notice(text)

@@ -23,8 +23,9 @@ from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.dotted import resolve
 from benchflow_core.plugins.guard import failed
 from benchflow_core.quick import dataclass
+from benchflow_core.task import task_digest
 
-__all__ = ["FeaturePlans", "FeatureRuns", "RolloutPlanView", "feature_settings", "in_order", "plan_features"]
+__all__ = ["FeaturePlans", "FeatureRuns", "RolloutPlanView", "feature_settings", "guarded", "in_order", "plan_features"]
 
 T = TypeVar("T")
 
@@ -88,6 +89,9 @@ class RolloutPlanView:
     env: Mapping[str, str]
     registry: Registry = field(repr=False)
 
+    def digest_of(self, folder: Path) -> str:
+        return task_digest(folder)
+
     def plugin(self, kind: str, name: str) -> Loaded:
         return self.registry.get(kind, name)
 
@@ -112,13 +116,14 @@ def plan_features(view: RolloutPlanView, saved: Path | None = None) -> FeaturePl
         settings, given = feature_settings(feature, view.settings)
         if feature.spec.plan and (given or feature.spec.applies(view.task)):
             make = resolve(feature.spec.plan, feature.who)
-            plan = _guarded(feature, "plan", partial(make, settings, view))
+            plan = guarded(feature, "plan", partial(make, settings, view))
             if plan is not None:
                 planned.append(PlannedFeature(feature, plan))
     return FeaturePlans(tuple(planned))
 
 
-def _guarded(feature: Loaded, function: str, call: Callable[[], T]) -> T:
+def guarded(feature: Loaded, function: str, call: Callable[[], T]) -> T:
+    """Call a function of a feature; what it raises by mistake names the feature."""
     try:
         return call()
     except (BenchflowError, OSError):
@@ -262,7 +267,7 @@ class FeatureRuns:
     def __init__(self, plans: FeaturePlans, view: Callable[[Loaded], RunView]) -> None:
         self._runs: list[tuple[Loaded, FeatureRun]] = []
         for one in plans.planned:
-            opened = _guarded(one.feature, "open", partial(one.plan.open, view(one.feature)))
+            opened = guarded(one.feature, "open", partial(one.plan.open, view(one.feature)))
             self._runs.append((one.feature, opened))
         self._open: dict[str, AsyncExitStack] = {}
 
@@ -306,7 +311,7 @@ class FeatureRuns:
 
     def update(self, role: str, turn: int | None, kind: str, data: Mapping[str, Any]) -> None:
         for feature, run in self._runs:
-            _guarded(feature, "update", partial(run.update, role, turn, kind, data))
+            guarded(feature, "update", partial(run.update, role, turn, kind, data))
 
     async def save(self, folder: Path) -> None:
         """Write what another rollout goes on from, each feature below its own folder."""
@@ -322,7 +327,7 @@ class FeatureRuns:
         found: dict[str, Any] = {}
         method = "lock" if file == "lock" else "result"
         for feature, run in self._runs:
-            own, declared = _guarded(feature, method, getattr(run, method)), feature.spec.keys.get(file, ())
+            own, declared = guarded(feature, method, getattr(run, method)), feature.spec.keys.get(file, ())
             if file != "config" and (odd := sorted(set(own) - set(declared))):
                 raise PluginError(f"{feature.who} writes '{odd[0]}' to {file}.json, which it does not declare.")
             found.update({key: value for key, value in own.items() if key in declared})

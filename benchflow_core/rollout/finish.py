@@ -43,7 +43,6 @@ def new_result(rollout: Rollout) -> RolloutResult:
         attempt=config.attempt,
         trial=config.trial,
         arm=config.arm,
-        skill_mode=config.skill_mode,
         scenes=[{"scene": s.scene, "role": s.role, "prompt": s.prompt} for s in plan.steps],
         roles={name: {"agent": r.agent, "model": r.model} for name, r in plan.roles.items()},
     )
@@ -87,7 +86,7 @@ def write_result(rollout: Rollout, seconds: float) -> None:
     result.timing["total"] = seconds
     result.timing = {key: round(value, 3) for key, value in result.timing.items()}
     counts = record.counts
-    result.n_tool_calls, result.n_skill_invocations, result.n_prompts = counts.tool_calls, counts.skills, counts.prompts
+    result.n_tool_calls, result.n_prompts = counts.tool_calls, counts.prompts
     if (
         rollout.error is not None
         and rollout.error.code in ("agent_timeout", "agent_crashed")

@@ -13,7 +13,7 @@ from benchflow_core import __version__
 from benchflow_core.contracts.scenes import Role
 from benchflow_core.contracts.settings import secret_names
 from benchflow_core.results.clock import now
-from benchflow_core.settings.written import settings_of
+from benchflow_core.settings.written import with_whole_paths
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.plan import Plan
@@ -58,7 +58,6 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "scenes": _scenes(plan),
         },
         "roles": {name: _role(role) for name, role in plan.roles.items()},
-        "skills": dict(plan.skill_digests),
         "limits": {
             "agent_timeout": config.timeout,
             "task_agent_timeout": plan.task.agent_timeout,
@@ -66,10 +65,7 @@ def lock_of(rollout: Rollout) -> dict[str, Any]:
             "idle": config.agent_idle_timeout,
             "setup": config.sandbox_setup_timeout,
         },
-        "settings": {**settings_of(config), "skills_dir": _absolute(config.skills_dir)},
-        "learner": {"generation": config.learner.generation, "digest": config.learner.digest}
-        if config.learner
-        else None,
+        "settings": with_whole_paths(config),
         "worker": rollout.host.worker,
         "concurrency": rollout.host.concurrency,
         "order": config.order,

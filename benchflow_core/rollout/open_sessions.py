@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.agents import SessionEvent
 from benchflow_core.contracts.drivers import TurnRecord
@@ -33,6 +34,10 @@ class OpenSessions:
     def first(self) -> str | None:
         """The role that was opened first."""
         return next(iter(self._live), None)
+
+    def place_of(self, role: str) -> Mapping[str, Any]:
+        """Where events of a role belong: its scene, turn and session."""
+        return self._live[role].place if role in self._live else {}
 
     def ids(self) -> dict[str, str]:
         return {role: live.session.id for role, live in self._live.items() if live.session and live.session.id}
@@ -80,6 +85,3 @@ class OpenSessions:
         record = self._rollout.record
         record.event(event.kind, event.data, **live.place)
         self._rollout.features.update(live.role.name, live.place.get("turn"), event.kind, event.data)
-        if event.kind in ("tool_call", "tool_call_update") and (skill := live.loads_skill(event.data)):
-            call = {"toolCallId": event.data.get("toolCallId"), "skill": skill}
-            record.event("skill_invoked", call, **live.place)

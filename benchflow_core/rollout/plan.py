@@ -44,7 +44,6 @@ from benchflow_core.rollout.refuse import (
     refuse_uncounted,
     refuse_unheard,
 )
-from benchflow_core.rollout.skills import SkillPlan, plan_skills, self_generating
 from benchflow_core.rollout.task_scenes import task_driver, task_scenes, task_user
 from benchflow_core.settings.words import driver_params, driver_word
 from benchflow_core.task import (
@@ -82,9 +81,6 @@ class Plan:
     isolation: str | None
     scenes: Sequence[Scene] = ()
     """As they were written; `steps` is what they come to."""
-    skills: SkillPlan = field(default_factory=SkillPlan)
-    skill_digests: Mapping[str, str] = field(default_factory=dict)
-    """By folder, of those that the task does not bring itself."""
     oracles: frozenset[str] = frozenset()
     """Roles that may read the reference solution."""
     driver_params: Mapping[str, Any] = field(default_factory=dict)
@@ -107,7 +103,7 @@ class Plan:
     @property
     def homes(self) -> dict[str, str]:
         """Role to the name of its own folder below the user's home; the others are at home there itself."""
-        return {**{role: f".benchflow-{role}" for role in self.skills.by_role}, **self.features.homes}
+        return self.features.homes
 
     def layers(self) -> tuple[Layer, ...]:
         by_key = {layer.key: layer for agent in self.agents.values() for layer in agent.spec.layers}
@@ -156,12 +152,6 @@ def _image_request(task: Task, config: RolloutConfig, image: str | None = None) 
     )
 
 
-def _skill_digests(skills: SkillPlan, task: Task) -> dict[str, str]:
-    own = task.path.resolve()
-    folders = {f.resolve() for found in (skills.folders, *skills.by_role.values()) for f in found}
-    return {str(folder): task_digest(folder) for folder in sorted(folders) if not folder.is_relative_to(own)}
-
-
 def make_plan(
     config: RolloutConfig,
     plugins: Registry,
@@ -181,14 +171,9 @@ def make_plan(
     unnamed: list[str] = []
     user = task_user(task, config, plugins)
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: default_agent(plugins, unnamed))
-    steps = compile_scenes_to_steps(scenes)
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
-    skills = plan_skills(config, task, agents, scenes)
     written = tuple(scenes)
-    if skills.generated:
-        scenes = self_generating(scenes, task)
-        steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
     sandbox, passed_over = take_sandbox(config.sandbox, plugins, env, elsewhere=elsewhere)
     capabilities = sandbox_capabilities(sandbox)
     digest = digest or task_digest(task.path)
@@ -279,8 +264,6 @@ def make_plan(
         verifiers=verifiers,
         isolation=isolation,
         scenes=written,
-        skills=skills,
-        skill_digests=_skill_digests(skills, task),
         oracles=oracles,
         driver_params=params,
         user=user,

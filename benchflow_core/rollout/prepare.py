@@ -10,7 +10,7 @@ from benchflow_core.contracts.sandboxes import StartRequest
 from benchflow_core.errors import BenchflowError, ConfigurationError, InfrastructureError, TaskError
 from benchflow_core.results.files import host_exhausted
 from benchflow_core.results.redact import secret_names
-from benchflow_core.rollout import access, boxes, skills
+from benchflow_core.rollout import access, boxes
 from benchflow_core.rollout.access import limited_roles
 from benchflow_core.task import resolve_env
 
@@ -106,7 +106,6 @@ async def ready_agent(rollout: Rollout) -> None:
     if rollout.config.sandbox_user:
         await boxes.ensure_user(sandbox, rollout.config.sandbox_user, rollout.workdir)
     rollout.agent_home = await boxes.user_home(sandbox, rollout.agent_user)
-    await skills.bring(rollout)
     await rollout.features.enter("agent", rollout.box_view)
     await access.try_views(rollout)
     for hook in rollout.config.pre_agent_hooks:

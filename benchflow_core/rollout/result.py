@@ -33,7 +33,6 @@ class RolloutResult:
     verifier_error: str | None = None
     verifier_error_info: dict[str, Any] | None = None
     n_tool_calls: int = 0
-    n_skill_invocations: int = 0
     n_prompts: int = 0
     usage: Usage = field(default_factory=Usage)
     usage_details: dict[str, Any] = field(default_factory=dict)
@@ -66,7 +65,6 @@ class RolloutResult:
     job_name: str = ""
     arm: str | None = None
     """The cell of the job's matrix."""
-    skill_mode: str | None = None
     features: dict[str, Any] = field(default_factory=dict)
     """The keys of `result.json` that features wrote; each is also an attribute."""
     rollout_dir: Path | None = None
@@ -99,7 +97,7 @@ class RolloutResult:
         usage = self.usage
         return {
             "n_tool_calls": self.n_tool_calls,
-            "n_skill_invocations": self.n_skill_invocations,
+            **{name: value for name, value in self.features.items() if name.startswith("n_")},
             "n_prompts": self.n_prompts,
             "n_input_tokens": usage.input_tokens,
             "n_output_tokens": usage.output_tokens,
@@ -135,8 +133,9 @@ class RolloutResult:
         return written
 
 
-_NOT_ALWAYS = ("dataset_name", "dataset_version", "env_hash", "world", "verdict", "settlement")
-_WRITTEN = [name for name in fields_of(Result) if name not in _NOT_ALWAYS]
+_NOT_ALWAYS = ("dataset_name", "dataset_version", "verdict", "settlement")
+_OF_FEATURES = ("env_hash", "n_skill_invocations", "skill_mode", "world")
+_WRITTEN = [name for name in fields_of(Result) if name not in (*_NOT_ALWAYS, *_OF_FEATURES)]
 
 
 def _total(usage: Usage) -> int | None:

@@ -26,7 +26,7 @@ from benchflow_core.errors import (
 from benchflow_core.results.clock import Stopwatch, now
 from benchflow_core.results.files import out_of_files, read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
-from benchflow_core.rollout import collect, driving, ending, finish, learning, prepare, skills
+from benchflow_core.rollout import collect, driving, ending, finish, prepare
 from benchflow_core.rollout.branch import Branch, RunChild, branch
 from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.deadline import deadline
@@ -39,7 +39,6 @@ from benchflow_core.rollout.open_sessions import OpenSessions
 from benchflow_core.rollout.plan import Plan, make_plan
 from benchflow_core.rollout.record import Record
 from benchflow_core.rollout.result import RolloutResult
-from benchflow_core.rollout.skill_strip import without_skills
 from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
 from benchflow_core.rollout.user_deadline import UserDeadline
@@ -79,9 +78,6 @@ class Rollout:
         self.turn = 0
         self.prompt_accepted = False
         """Before that, an agent's failure is not scored."""
-        self.learner_there = False
-        self.left_skills_looked_for = False
-        """Once, in the box as the image made it: later ones may be the agent's own."""
         self.user = copy(self.plan.user) if self.config.user is None else self.config.user
         """The task's is each rollout's own: a plan may be several's."""
         self.user_deadline = UserDeadline(self.config.user_timeout)
@@ -230,10 +226,7 @@ class Rollout:
     async def prepared_image(self) -> ImageRef:
         """The image with the agent's layers, shared by all rollouts of the host that ask for the same."""
         plan, config = self.plan, self.config
-        request = plan.image_request(config)
-        if plan.skills.strip:
-            target = self.host.work_dir / f"no-skill-{plan.digest[-16:]}"
-            request = without_skills(request, plan.task, target)
+        request = plan.features.build(plan.image_request(config), self.host.work_dir)
         self.context = request.context
         return await self.host.image(plan.sandbox, config.sandbox_options, request, plan.layers(), plan.runtimes())
 
@@ -246,7 +239,6 @@ class Rollout:
     def adopt(self, provider: SandboxProvider, image: ImageRef, sandbox: Sandbox, workdir: str) -> None:
         """Take a box that is already there: one made from the state that an earlier rollout left."""
         self._provider, self._image, self._sandbox, self.workdir = provider, image, sandbox, workdir
-        self.left_skills_looked_for = True
 
     async def install_agent(self) -> None:
         """The agent's user, files and hooks. Its program is already there: it came as a layer of the image."""
@@ -345,7 +337,6 @@ class Rollout:
         await self.install_agent()
         if self.plan.task.steps:
             await run_steps(self)
-            await skills.fetch_generated(self)
             return
         await self.drive()
         await self.gather()
@@ -389,7 +380,6 @@ class Rollout:
     async def gather(self) -> None:
         """Logs and artifacts, before the verifier."""
         await self.features.leave("agent")
-        await skills.fetch_generated(self)
         await collect.gather(self)
 
     def _worth_verifying(self) -> bool:
@@ -450,7 +440,7 @@ class Rollout:
     def instruction(self) -> str:
         task = self.plan.task
         text = self.step.instruction if self.step else task.instruction
-        whole = (f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text) + learning.note(self)
+        whole = f"{task.prompt_prefix}\n\n{text}" if task.prompt_prefix else text
         whole += self.plan.features.note
         named = collect.named_workdir(self) if self._sandbox is not None else self.workdir
         return whole if named == self.workdir else f"{whole}\n\n(Here {named} is {self.workdir}.)"

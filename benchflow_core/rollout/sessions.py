@@ -39,18 +39,6 @@ class LiveSession:
         self.place: dict[str, Any] = {}
         self.lifetimes = AsyncExitStack()
         """What features brought for it, taken back when it ends."""
-        self._skill_calls: set[tuple[Any, Any]] = set()
-
-    def loads_skill(self, call: Mapping[str, Any]) -> str | None:
-        """The skill that a tool call loads, the first time it is known. What a plugin cannot tell is not counted."""
-        key = (self.place.get("turn"), call.get("toolCallId"))
-        if key in self._skill_calls:
-            return None
-        with suppress(Exception):
-            if skill := self.agent.spec.skill_call(call):
-                self._skill_calls.add(key)
-                return str(skill)
-        return None
 
     async def leave(self, sandbox: Sandbox) -> None:
         """End the agent itself. What it started lives on: a server it was asked for is there to be tested."""

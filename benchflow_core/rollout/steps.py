@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchflow_core.contracts.tasks import Rewards, Step
 from benchflow_core.errors import BenchflowError, ErrorKind, TaskError
-from benchflow_core.rollout import boxes, collect, prepare, skills
+from benchflow_core.rollout import boxes, collect, prepare
 from benchflow_core.rollout.verification import join_steps
 from benchflow_core.task import meets_minimum
 
@@ -58,7 +58,6 @@ async def _one(rollout: Rollout, step: Step) -> Rewards | None:
     await collect.collect_artifacts(
         rollout.sandbox, wanted, collect.named_workdir(rollout), folder / "artifacts", rollout.host.redactor
     )
-    await skills.fetch_learned(rollout)
     if rollout.config.verify:
         entry["rewards"] = await rollout.verify()
         entry["verifier_error"] = rollout.result.verifier_error_info

@@ -61,7 +61,8 @@ class Arm:
 def make_arms(matrix: Matrix) -> list[Arm]:
     """Return every combination, agents first. Only axes of more than one value show in the name."""
     agents, models = list(_cells(matrix.agents, "agent")), list(_cells(matrix.models, "model"))
-    modes: list[Cell] = [(mode, {"skill_mode": mode}) for mode in matrix.skill_modes]
+    none: dict[str, Any] = {"skills_dir": None}  # skills_dir is for the arms with skills
+    modes: list[Cell] = [(m, {"skill_mode": m, **(none if m == "no-skill" else {})}) for m in matrix.skill_modes]
     scenes: list[Cell] = [(name, {"scenes": played}) for name, played in matrix.scenes.items()]
     if agents and any("agent" in settings for _, settings in models):
         raise _both("a model names its agent, and there is an axis of agents too")

@@ -29,13 +29,12 @@ from benchflow_core.contracts.settings_model import Settings
 from benchflow_core.errors import ConfigurationError, PluginError
 from benchflow_core.settings.compose import aliases, composed, marked
 from benchflow_core.settings.config_file import ConfigFile, complaint
-from benchflow_core.settings.matrix import Arm, Matrix, SkillMode, joined, make_arms
+from benchflow_core.settings.matrix import Arm, Matrix, joined, make_arms
 from benchflow_core.settings.parts import (
     EMPTY,
     TEXT,
     Count,
     Folder,
-    Learned,
     Loop,
     RetryConfig,
     Seconds,
@@ -50,7 +49,6 @@ from benchflow_core.settings.parts import (
 __all__ = [
     "JobKeys",
     "JobSettings",
-    "Learned",
     "RetryConfig",
     "RolloutConfig",
     "RolloutSettings",
@@ -163,10 +161,6 @@ class RolloutSettings(Checked, use_attribute_docstrings=True):
     """Seconds that the simulated user may take for an answer; they are not the agent's."""
     oracle_access: Annotated[bool, Internal()] = False
     """The simulated user is told the reference solution."""
-    skill_mode: Annotated[SkillMode | None, Option(metavar="MODE"), Axis("skill_modes"), Treatment()] = None
-    """no-skill, with-skill or self-gen. Several: an arm each."""
-    skills_dir: Annotated[str | None, Option(path="any"), Treatment()] = None
-    """Skills for the agent."""
     usage_tracking: Annotated[
         Literal["auto", "required", "off"], Also(read_mode, {"type": "object", "required": ["mode"]}), Option()
     ] = "auto"
@@ -214,8 +208,6 @@ class RolloutConfig(RolloutSettings, use_attribute_docstrings=True):
     """Its place in the job's order."""
     seed: int | None = None
     """What the job's order was drawn from."""
-    learner: Learned | None = None
-    """What the job's earlier rollouts learned, where they learn from each other."""
 
     if not TYPE_CHECKING:
 
@@ -268,8 +260,6 @@ class JobSettings(RolloutSettings, use_attribute_docstrings=True):
     """Refuse to run another number of tasks."""
     matrix: Matrix | None = None
     """Run every combination of agents, models, skill modes or scenes, each an arm of the job."""
-    job_mode: Literal["parallel-independent", "sequential-shared"] = "parallel-independent"
-    """`sequential-shared`: one rollout after the other, over one store of memory and skills that they learn from."""
     seed: Annotated[int, Option()] = 0
     """What the order of rollouts is drawn from."""
     max_cost: Annotated[float | None, Field(ge=0), Option(metavar="USD")] = None
@@ -298,13 +288,9 @@ class JobSettings(RolloutSettings, use_attribute_docstrings=True):
     def rollout(self, task_path: Path, *, arm: str | None = None, **own: Any) -> RolloutConfig:
         """Return the config of one rollout with these settings, or with those of an arm; they are checked already."""
         shared = {name: value for name, value in vars(self).items() if name not in _OF_THE_JOB}
-        if self.job_mode == "sequential-shared":
-            shared["skills_dir"] = None  # what the store begins with; rollouts get it from there
         if arm is not None:
             shared |= {name: joined(shared[name], value) for name, value in self._arm(arm).settings.items()}
             shared["arm"] = arm
-            if shared["skill_mode"] == "no-skill" and self.matrix and self.matrix.skill_modes:
-                shared["skills_dir"] = None  # it is there for the arms with skills
         return empty_rollout().model_copy(update={**shared, "task_path": task_path, **own})
 
     def _arm(self, name: str) -> Arm:

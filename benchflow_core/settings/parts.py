@@ -15,7 +15,7 @@ from benchflow_core.errors import ConfigurationError, error_names
 from benchflow_core.quick import dataclass
 from benchflow_core.settings.words import driver_word
 
-__all__ = ["Count", "Folder", "Learned", "Loop", "RetryConfig", "Seconds", "Source"]
+__all__ = ["Count", "Folder", "Loop", "RetryConfig", "Seconds", "Source"]
 
 _TIMES: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
@@ -71,15 +71,6 @@ class Source:
     ref: Annotated[
         str | None, Option(metavar="REF", help="Branch, tag or commit; without it the default branch as it is.")
     ] = None
-
-
-@dataclass(frozen=True)
-class Learned:
-    """One generation of what a job's rollouts learn from each other."""
-
-    folder: Path
-    generation: int
-    digest: str
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError  # noqa: TID253
 
-from benchflow_core.contracts.settings import Recorded, Treatment
+from benchflow_core.contracts.settings import OfOneRollout, Option, Recorded, Treatment
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.settings.compose import composed, marked
 from benchflow_core.settings.config_file import ConfigFile, complaint
@@ -26,6 +27,7 @@ __all__ = [
     "recorded_treatments",
     "settings_of",
     "whole",
+    "with_whole_paths",
 ]
 
 S = TypeVar("S", bound=RolloutSettings)
@@ -69,7 +71,7 @@ def recorded_names(kind: type[RolloutConfig]) -> dict[str, str]:
     """Return every setting that `config.json` holds, with its name there."""
     names = {name: name for name, field in kind.model_fields.items() if not field.exclude}
     names |= {name: note.name for name, note in marked(kind, Recorded).items()}
-    own = RolloutConfig.model_fields.keys() - RolloutSettings.model_fields.keys()
+    own = RolloutConfig.model_fields.keys() - RolloutSettings.model_fields.keys() | marked(kind, OfOneRollout).keys()
     return {name: key for name, key in names.items() if name not in own and name != "dataset"}
 
 
@@ -83,6 +85,15 @@ def settings_of(config: RolloutConfig) -> dict[str, Any]:
     """Return every setting by its own name, without secrets and without what is this one rollout's alone."""
     written = dump(config, leave_out)
     return {name: written[name] for name in recorded_names(type(config))}
+
+
+def with_whole_paths(config: RolloutConfig) -> dict[str, Any]:
+    """Return what `settings_of` does with paths that can be read from another working directory."""
+    paths = {name for name, option in marked(type(config), Option).items() if option.path}
+    return {
+        name: str(Path(value).expanduser().resolve()) if name in paths and value else value
+        for name, value in settings_of(config).items()
+    }
 
 
 def recorded(config: RolloutConfig) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _HOME = {
     "benchflow_core.contracts.sandboxes": "ExecResult ImageRef Sandbox",
     "benchflow_core.contracts.tasks": "Task",
     "benchflow_core.contracts.verifiers": "VerifyResult",
-    "benchflow_core.results.learner": "LearnerStore",
+    "benchflow_feature_standard.learning.store": "LearnerStore",
     "benchflow.skills": "SkillInfo discover_skills install_skill parse_skill",
     "benchflow_core.task": "load_task task_digest",
     "benchflow.services": "SERVICES build_service_hooks detect_services_from_dockerfile register_service",

@@ -56,7 +56,7 @@ def test_aliases_within_the_limit_are_what_they_stand_for():
 
 
 def test_front_matter_of_a_skill_that_has_no_end_is_read_line_by_line(tmp_path):
-    from benchflow_core.task.skillset import _front_matter
+    from benchflow_feature_standard.skills.folders import _front_matter
 
     assert _front_matter(f"---\nname: mine\n{BAD['bomb'][0]}\n---\ntext") == {"name": "mine"}
     with pytest.raises(ConfigurationError):

@@ -9,9 +9,9 @@ import subprocess
 import time
 
 import pytest
+from benchflow_feature_standard.learning.store import LEARNER_FILE, LearnerStore
 
 from benchflow_core.evaluation.joblock import JobLock
-from benchflow_core.results.learner import LEARNER_FILE, LearnerStore
 
 LEARN = """
 [ "$(ls /learner/memory | wc -l)" = "$(ls ~/.agents/skills | wc -l)" ] || exit 9

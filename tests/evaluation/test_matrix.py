@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 def test_every_combination_and_only_what_differs_in_the_name():
     arms = make_arms(Matrix(agents=["a", "b"], models=["m"], skill_modes=["no-skill", "with-skill"]))
     assert [arm.name for arm in arms] == ["a+no-skill", "a+with-skill", "b+no-skill", "b+with-skill"]
-    assert arms[0].settings == {"agent": "a", "model": "m", "skill_mode": "no-skill"}
+    assert arms[0].settings == {"agent": "a", "model": "m", "skill_mode": "no-skill", "skills_dir": None}
     assert len(set(arms)) == 4
     assert [arm.name for arm in make_arms(Matrix(agents=["a"], models=["m"]))] == ["a+m"]
     assert make_arms(Matrix()) == []

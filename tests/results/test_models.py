@@ -10,7 +10,11 @@ from benchflow_core.rollout.result import RolloutResult
 
 
 def test_every_published_field_is_written_and_only_some_may_be_absent():
-    result = RolloutResult("t", "t__1", "a", None, "box", usage=Usage(input_tokens=3), dataset_name="d")
+    features = {"env_hash": None, "n_skill_invocations": 2, "skill_mode": None, "world": None}
+    result = RolloutResult(
+        "t", "t__1", "a", None, "box", usage=Usage(input_tokens=3), dataset_name="d", features=features
+    )
+    assert result.to_json()["agent_result"]["n_skill_invocations"] == result.n_skill_invocations == 2
     assert [name for name in fields_of(Result) if name in result.to_json()] == [
         name for name in fields_of(Result) if name not in ("verdict", "settlement")
     ]

@@ -131,7 +131,7 @@ def test_tool_calls_are_counted_once_and_per_turn():
         ("tool_call_update", {"toolCallId": "2"}),
     ):
         counts.see(row)
-    assert (counts.prompts, counts.tool_calls, counts.skills) == (1, 2, 1)
+    assert (counts.prompts, counts.tool_calls) == (1, 2)
 
 
 def test_a_call_that_loads_a_skill_is_of_that_kind_whatever_the_agent_says():

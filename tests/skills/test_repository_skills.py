@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from benchflow_core.task.skillset import read_skills
+from benchflow_feature_standard.skills.folders import read_skills
 
 ROOT = Path(__file__).parents[2]
 SKILLS = ROOT / ".claude" / "skills"

@@ -37,7 +37,7 @@ TABLE: Final[dict[str, Lazy]] = {
 
 _SKILLS: Final = "skills-dir"
 HIDDEN: Final[dict[str, Lazy]] = {
-    _SKILLS: ("benchflow_core.cli.skill_eval:older_skill_eval", "The same as skills eval."),
+    _SKILLS: ("benchflow-feature-standard", "The same as skills eval."),
 }
 _ONE_ARM: Final = ("--skill-mode", "--matrix", "--dry-run", "--detach", "--fail-under", "-h", "--help")
 """Of create alone: with one of these, the older spelling is of that command."""

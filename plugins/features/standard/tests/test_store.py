@@ -7,10 +7,10 @@ import shutil
 from xml.etree import ElementTree
 
 import pytest
+from benchflow_feature_standard.learning.curve import learning_curve
+from benchflow_feature_standard.learning.store import LEARNER_FILE, LearnerStore
 
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.results.curve import learning_curve
-from benchflow_core.results.learner import LEARNER_FILE, LearnerStore
 
 
 @pytest.fixture

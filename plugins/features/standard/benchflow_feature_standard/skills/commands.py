@@ -6,18 +6,16 @@ from pathlib import Path
 
 import click
 
-from benchflow_core.cli.lazy import Lazy, LazyGroup
-from benchflow_core.cli.ui import Ui, printable
+from benchflow_core.contracts import CommandContext
+from benchflow_feature_standard.skills.evaluate import skill_eval
+from benchflow_feature_standard.skills.folders import install_skill, read_skills
 
 __all__ = ["skills"]
 
 _PLACE = "~/.agents/skills"
-TABLE: dict[str, Lazy] = {
-    "eval": ("benchflow_core.cli.skill_eval:skill_eval", "Run tasks with a skill and without it, and compare."),
-}
 
 
-@click.group("skills", cls=LazyGroup, table=TABLE, invoke_without_command=True)
+@click.group("skills", invoke_without_command=True)
 @click.option("--install", "word", metavar="OWNER/REPO@NAME", hidden=True, help="The same as skills install.")
 @click.pass_context
 def skills(ctx: click.Context, word: str | None) -> None:
@@ -34,14 +32,12 @@ def skills(ctx: click.Context, word: str | None) -> None:
 @click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False))
 @click.option("--dir", "more", multiple=True, type=click.Path(exists=True, file_okay=False), hidden=True)
 @click.pass_obj
-def list_skills(ui: Ui, folders: tuple[str, ...], more: tuple[str, ...]) -> None:
+def list_skills(ui: CommandContext, folders: tuple[str, ...], more: tuple[str, ...]) -> None:
     """Skills in folders; without any, in the places agents look."""
-    from benchflow_core.task.skillset import read_skills
-
     named = (*folders, *more) or (_PLACE, "~/.claude/skills", "skills")
     places = [Path(name).expanduser() for name in named]
     found = [skill for place in places if place.is_dir() for skill in read_skills(place)]
-    rows = [[printable(s.name), printable(s.description), str(s.folder)] for s in found]
+    rows = [[s.name, s.description, str(s.folder)] for s in found]
     value = [{"name": s.name, "description": s.description, "path": str(s.folder)} for s in found]
     ui.emit(value, lambda: ui.table(["NAME", "DESCRIPTION", "FOLDER"], rows))
 
@@ -52,12 +48,11 @@ def list_skills(ui: Ui, folders: tuple[str, ...], more: tuple[str, ...]) -> None
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--force", is_flag=True, help="Replace one that is there.")
 @click.pass_obj
-def install(ui: Ui, word: str, target: str, ref: str | None, force: bool) -> None:
+def install(ui: CommandContext, word: str, target: str, ref: str | None, force: bool) -> None:
     """Bring a skill from a repository."""
-    from benchflow_core.dotenv import user_env
-    from benchflow_core.results.layout import cache_dir
-    from benchflow_core.task.skillset import install_skill
-
-    skill = install_skill(word, Path(target).expanduser(), cache_dir(user_env()), ref=ref, force=force)
+    skill = install_skill(word, Path(target).expanduser(), lambda uri: ui.core().fetch(uri, ref), force=force)
     value = {"name": skill.name, "path": str(skill.folder)}
-    ui.emit(value, lambda: ui.out(f"{printable(skill.name)} is in {skill.folder}"))
+    ui.emit(value, lambda: ui.out(f"{skill.name} is in {skill.folder}"))
+
+
+skills.add_command(skill_eval)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from benchflow_core.contracts.results import ResultsReader
+from benchflow_core.contracts import ResultsReader
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.quick import dataclass
 
 __all__ = ["MODES", "Lift", "measure_lifts"]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchflow_core.contracts.results import ResultsReader
-from benchflow_core.evaluation.lift import MODES
-from benchflow_core.results.files import read_json, read_jsonl, write_bytes, write_json
-from benchflow_core.task.skillset import find_skills
+from benchflow_core.contracts import ResultsReader
+from benchflow_feature_standard.files import replace_file
+from benchflow_feature_standard.skills.folders import find_skills
+from benchflow_feature_standard.skills.lift import MODES
 
 __all__ = ["export_gepa"]
 
@@ -19,10 +20,10 @@ _SIDES: Final = dict(zip(MODES, ("without", "with"), strict=True))
 
 
 def export_gepa(reader: ResultsReader, job_dir: Path, skills: Path | None) -> Path:
-    """`skill.md`, a file per rollout in `traces/`, `summary.json`: all of a finished job, nothing is run."""
+    """Write `skill.md`, a file per rollout in `traces/`, and `summary.json` of a finished job."""
     folder = job_dir / _FOLDER
     texts = [(found / "SKILL.md").read_text("utf-8", "replace") for found in find_skills(skills)] if skills else []
-    write_bytes(folder / "skill.md", "\n\n".join(texts).encode())
+    replace_file(folder / "skill.md", "\n\n".join(texts).encode())
     for rollout in reader.rollouts(job_dir):
         result = reader.rollout(rollout).result
         side = _SIDES.get(result.get("skill_mode") or "", "other")
@@ -30,13 +31,15 @@ def export_gepa(reader: ResultsReader, job_dir: Path, skills: Path | None) -> Pa
         if result.get("trial", 1) > 1:
             name += f"-{result['trial']}"
         plain = re.sub(r"[^\w.-]+", "_", name)
-        write_json(folder / "traces" / f"{plain}.json", _trace(rollout, result, side))
-    write_json(folder / "summary.json", read_json(job_dir / "summary.json"))
+        trace = json.dumps(_trace(rollout, result, side), indent=2, ensure_ascii=False)
+        replace_file(folder / "traces" / f"{plain}.json", trace.encode("utf-8", "replace"))
+    replace_file(folder / "summary.json", (job_dir / "summary.json").read_bytes())
     return folder
 
 
 def _trace(rollout: Path, result: Mapping[str, Any], side: str) -> dict[str, Any]:
     file = rollout / "trajectory" / "acp_trajectory.jsonl"
+    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
     return {
         "case": result["task_name"],
         "agent": result["agent"],
@@ -47,5 +50,5 @@ def _trace(rollout: Path, result: Mapping[str, Any], side: str) -> dict[str, Any
             f"{test['status']}: {test['name']}" + (f" ({test['message']})" if test.get("message") else "")
             for test in result.get("tests") or ()
         ],
-        "trajectory": list(read_jsonl(file)) if file.is_file() else [],
+        "trajectory": [json.loads(line) for line in lines],
     }

@@ -1,19 +1,30 @@
-"""Skills as folders: what is in them, and bringing one from a repository."""
+"""Skills as folders: what is in them, and copying one out of a repository."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from benchflow_core.contracts import Task
 from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.quick import dataclass
-from benchflow_core.task.sources import fetch_source
 
-__all__ = ["CASES", "Skill", "find_skills", "install_skill", "read_skills", "without_cases"]
+__all__ = [
+    "CASES",
+    "Skill",
+    "find_skills",
+    "has_skills",
+    "install_skill",
+    "named",
+    "read_skills",
+    "required_skills",
+    "task_skills",
+    "without_cases",
+]
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 _HEAD = 64 * 1024
@@ -32,30 +43,58 @@ class Skill:
 
 
 def find_skills(root: Path) -> list[Path]:
-    """The folder itself, or those directly in it, that have a `SKILL.md`."""
+    """Return the folder itself, or those directly in it, that have a `SKILL.md`."""
     if (root / "SKILL.md").is_file():
         return [root]
     return sorted(path.parent for path in root.glob("*/SKILL.md") if path.is_file())
 
 
+def required_skills(root: Path) -> list[Path]:
+    """Return what `find_skills` finds, by paths that end in a name. Raises `ConfigurationError` without any."""
+    if not (found := find_skills(root)):
+        raise ConfigurationError(f"no skill in {root}: a skill is a folder with a SKILL.md.")
+    return [folder.resolve() if folder.name in ("", "..") else folder for folder in found]
+
+
+def named(folders: Iterable[Path]) -> dict[str, Path]:
+    """Return folders by their names; of one name, the last."""
+    return {folder.name: folder for folder in folders}
+
+
+def task_skills(task: Task, context: Path | None = None) -> list[Path]:
+    """Return every folder with a `SKILL.md` in the task's context, but for one inside another."""
+    context = context or task.environment.context or task.path / "environment"
+    found: list[Path] = []
+    for folder in sorted(file.parent for file in context.rglob("SKILL.md")):
+        if folder != context and not any(folder.is_relative_to(outer) for outer in found):
+            found.append(folder)
+    return found
+
+
+def has_skills(task: Task, context: Path | None) -> bool:
+    """Tell whether there is a `SKILL.md` in the context."""
+    return bool(task_skills(task, context)) or (context is not None and (context / "SKILL.md").exists())
+
+
 def read_skills(root: Path) -> list[Skill]:
+    """Return name and description of each skill of a folder."""
     return [_read(folder) for folder in find_skills(root)]
 
 
 def without_cases(folder: str, names: list[str]) -> set[str]:
-    """For `shutil.copytree`: what a skill is evaluated by is no part of it, and an agent must not find the answers."""
+    """Tell `shutil.copytree` to leave out the cases that a skill is evaluated by: agents must not find the answers."""
     return {"evals"} & set(names) if Path(folder, CASES).is_file() else set()
 
 
-def install_skill(word: str, target: Path, cache: Path, *, ref: str | None = None, force: bool = False) -> Skill:
-    """`owner/repo@name`, or any source a plugin serves with `@name`, to a folder below `target`."""
+def install_skill(word: str, target: Path, fetch: Callable[[str], Path], *, force: bool = False) -> Skill:
+    """Copy `owner/repo@name`, or `@name` of anything else that `fetch` gives a folder for, below `target`."""
     uri, separator, name = word.rpartition("@")
     if not separator or not uri or not re.fullmatch(r"\w(?:[\w. -]*[\w-])?", name):
         raise ConfigurationError(f"'{word}' names no skill.", remedy="Expected owner/repo@skill-name.")
-    root = fetch_source(uri, ref=ref, cache=cache).root
-    found = [skill for skill in _below(root) if name in (skill.name, skill.folder.name)]
+    below = list(_below(fetch(uri)))
+    found = [skill for skill in below if name in (skill.name, skill.folder.name)]
     if not found:
-        known = ", ".join(sorted(skill.name for skill in _below(root))[:8]) or "none"
+        known = ", ".join(sorted(skill.name for skill in below)[:8]) or "none"
         raise ConfigurationError(f"{uri} has no skill '{name}'.", remedy=f"There: {known}.")
     place = target / name
     if place.exists() and not force:
@@ -71,7 +110,7 @@ def install_skill(word: str, target: Path, cache: Path, *, ref: str | None = Non
 
 
 def _put(source: Path, place: Path) -> None:
-    """Beside its place first: an old one stays until the new one is whole."""
+    """Copy beside the place first: an old skill stays until the new one is whole."""
     place.parent.mkdir(parents=True, exist_ok=True)
     staged = place.with_name(f".{place.name}.new")
     shutil.rmtree(staged, ignore_errors=True)
@@ -101,7 +140,7 @@ def _read(folder: Path) -> Skill:
 
 
 def _front_matter(text: str) -> dict[str, str]:
-    """What it says of name and description; what is no YAML is read line by line, as agents do."""
+    """Return name and description; what is no YAML is read line by line, as agents do."""
     front = _FRONT.match(text)
     if not front:
         return {}
@@ -116,10 +155,10 @@ def _front_matter(text: str) -> dict[str, str]:
 
 
 def _own(path: Path, root: Path) -> bool:
-    """A regular file that no link led to: what a repository holds, and not what it points to on this machine."""
+    """Tell a regular file that no link led to: what a repository holds, and not what it points to on this machine."""
     return path.is_file() and not path.is_symlink() and path.resolve() == root.resolve() / path.relative_to(root)
 
 
 def _links(folder: str, names: list[str]) -> set[str]:
-    """A link could lead anywhere on this machine."""
+    """Tell `shutil.copytree` to leave out links: one could lead anywhere on this machine."""
     return {name for name in names if os.path.islink(os.path.join(folder, name))}  # noqa: PTH114, PTH118

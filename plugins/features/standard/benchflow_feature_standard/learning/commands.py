@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import click
 
-from benchflow_core.cli.ui import Ui
-
-if TYPE_CHECKING:
-    from benchflow_core.results.learner import LearnerStore
+from benchflow_core.contracts import CommandContext
+from benchflow_feature_standard.learning.curve import draw_curve
+from benchflow_feature_standard.learning.store import LearnerStore
 
 __all__ = ["learner"]
 
@@ -21,11 +22,7 @@ def _job(command: Any) -> Any:
     return option(click.argument("job", metavar="JOB")(command))
 
 
-def _store(ui: Ui, job: str, jobs_dir: str) -> LearnerStore:
-    from pathlib import Path
-
-    from benchflow_core.results.learner import LearnerStore
-
+def _store(ui: CommandContext, job: str, jobs_dir: str) -> LearnerStore:
     return LearnerStore.read(ui.results().find(job, Path(jobs_dir)))
 
 
@@ -37,10 +34,8 @@ def learner() -> None:
 @learner.command("log")
 @_job
 @click.pass_obj
-def log(ui: Ui, job: str, jobs_dir: str) -> None:
+def log(ui: CommandContext, job: str, jobs_dir: str) -> None:
     """Every rollout in order: its reward, and what became of what it learned."""
-    from dataclasses import asdict
-
     store = _store(ui, job, jobs_dir)
     value = {
         "head": store.head,
@@ -76,7 +71,7 @@ _SIGNS = {"added": "+", "changed": "~", "removed": "-"}
 @click.argument("base", type=int, required=False)
 @click.argument("other", type=int, required=False)
 @click.pass_obj
-def diff(ui: Ui, job: str, jobs_dir: str, base: int | None, other: int | None) -> None:
+def diff(ui: CommandContext, job: str, jobs_dir: str, base: int | None, other: int | None) -> None:
     """What differs between two generations; without numbers, the one in force and the one before it."""
     store = _store(ui, job, jobs_dir)
     after = store.head if other is None else other
@@ -91,17 +86,11 @@ def diff(ui: Ui, job: str, jobs_dir: str, base: int | None, other: int | None) -
 @_job
 @click.argument("generation", type=int)
 @click.pass_obj
-def restore(ui: Ui, job: str, jobs_dir: str, generation: int) -> None:
+def restore(ui: CommandContext, job: str, jobs_dir: str, generation: int) -> None:
     """Put a generation in force: rollouts that follow (bench eval resume, extend) start from it."""
-    from benchflow_core.evaluation.joblock import JobLock
-
     root = _store(ui, job, jobs_dir).root
-    lock = JobLock(root)
-    try:
-        store = _store(ui, str(root), jobs_dir)
-        step = store.restore(generation)
-    finally:
-        lock.release()
+    with ui.results().locked(root):
+        step = LearnerStore.read(root).restore(generation)
     value = {"generation": step.generation, "was": step.began, "best": step.best}
     ui.emit(value, lambda: ui.out(f"generation {step.generation} is in force; it was {step.began}"))
 
@@ -110,13 +99,7 @@ def restore(ui: Ui, job: str, jobs_dir: str, generation: int) -> None:
 @_job
 @click.option("--to", "target", type=click.Path(dir_okay=False), help="The file; without it learning_curve.svg there.")
 @click.pass_obj
-def curve(ui: Ui, job: str, jobs_dir: str, target: str | None) -> None:
+def curve(ui: CommandContext, job: str, jobs_dir: str, target: str | None) -> None:
     """Draw the learning curve as an SVG picture."""
-    from pathlib import Path
-
-    from benchflow_core.evaluation.learning import CURVE_FILE, draw_curve
-
-    store = _store(ui, job, jobs_dir)
-    place = Path(target) if target else store.root / CURVE_FILE
-    draw_curve(store, place)
+    place = draw_curve(_store(ui, job, jobs_dir), Path(target) if target else None)
     ui.emit({"path": str(place)}, lambda: ui.out(str(place)))

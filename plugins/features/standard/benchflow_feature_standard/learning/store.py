@@ -1,4 +1,4 @@
-"""What rollouts learn from each other: a versioned store of memory and skills, and the curve of what it was worth.
+"""What rollouts learn from each other: a versioned store of memory and skills.
 
 A folder holds `learner_store.json`, the index, and `generations/<n>/{memory,skills}`, what each generation knows.
 A generation is complete before the index names it, and the index is replaced in one step: however a process ends, the
@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchflow_core.errors import ConfigurationError
-from benchflow_core.quick import dataclass
-from benchflow_core.results.clock import now
-from benchflow_core.results.files import cannot_write, read_json, write_json
+from benchflow_feature_standard.files import cannot_write, replace_file
 
 __all__ = ["LEARNER_FILE", "Generation", "LearnerStore", "Step", "StepVerdict"]
 
@@ -36,6 +36,10 @@ _LONGEST: Final = 1 << 20
 StepVerdict = Literal["stamped", "unchanged", "reverted", "unscored", "restored"]
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
 @dataclass(frozen=True)
 class Generation:
     """One state of what is known."""
@@ -47,7 +51,7 @@ class Generation:
     parent: int | None = None
     rollout: str | None = None
     task: str | None = None
-    at: str = field(default_factory=now)
+    at: str = field(default_factory=_now)
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,11 @@ class Step:
     """The bar after it."""
     changes: Mapping[str, str] = field(default_factory=dict)
     """Path to `added`, `changed` or `removed`, of what was offered, whether it was taken or not."""
-    at: str = field(default_factory=now)
+    at: str = field(default_factory=_now)
 
 
 class LearnerStore:
-    """`open()` one. Offer what a rollout left: no worse than the best, it becomes a generation; else it is dropped."""
+    """Offer it what a rollout left: no worse than the best, that becomes a generation; else it is dropped."""
 
     def __init__(self, root: str | Path, generations: Sequence[Generation], steps: Sequence[Step], head: int) -> None:
         self.root = Path(root)
@@ -79,7 +83,7 @@ class LearnerStore:
 
     @classmethod
     def open(cls, root: str | Path, *, start: Path | None = None) -> LearnerStore:
-        """The store of a folder; a new one begins with nothing, or with what `start` holds (`memory/`, `skills/`)."""
+        """Open the store of a folder. A new one begins with nothing, or with the `memory/` and `skills/` of `start`."""
         root = Path(root)
         if not (root / LEARNER_FILE).exists():
             store = cls(root, [], [], 0)
@@ -92,10 +96,10 @@ class LearnerStore:
 
     @classmethod
     def read(cls, root: str | Path) -> LearnerStore:
-        """A store that is there."""
+        """Read a store that is there."""
         root, path = Path(root), Path(root) / LEARNER_FILE
         try:
-            value = read_json(path)
+            value = json.loads(path.read_text("utf-8"))
             if value["version"] != STORE_VERSION:
                 raise ConfigurationError(
                     f"{path} is of version {value['version']}, and this one reads {STORE_VERSION}."
@@ -135,14 +139,14 @@ class LearnerStore:
         return self.root / _FOLDER / f"{number:04d}"
 
     def known(self, rollout: str) -> Step | None:
-        """The last word on a rollout, if it was offered."""
+        """Return the last step of a rollout, if it was offered."""
         return next((step for step in reversed(self.steps) if step.rollout == rollout), None)
 
     def log(self) -> list[Step]:
         return list(self.steps)
 
     def changes(self, base: Path | int, other: Path | int) -> dict[str, str]:
-        """What differs between two generations, or folders."""
+        """Return what differs between two generations, or folders."""
         before, after = self._files(base), self._files(other)
         found = {}
         for name in sorted(before.keys() | after.keys()):
@@ -151,7 +155,7 @@ class LearnerStore:
         return found
 
     def diff(self, base: int, other: int) -> str:
-        """A unified diff of two generations."""
+        """Return a unified diff of two generations."""
         for number in (base, other):
             self._check(number)
         lines: list[str] = []
@@ -163,8 +167,10 @@ class LearnerStore:
     # --- changing ------------------------------------------------------------------------------------------
 
     def offer(self, reward: float | None, state: Path | None, *, rollout: str, task: str | None = None) -> Step:
-        """What a rollout reached and what it left. A second offer of the same rollout changes nothing, unless the first
-        had no score."""
+        """Take what a rollout left, or not, by the reward it reached.
+
+        A second offer of the same rollout changes nothing, unless the first had no score.
+        """
         with self._alone():
             earlier = self.known(rollout)
             if earlier is not None and (earlier.verdict != "unscored" or reward is None):
@@ -191,6 +197,7 @@ class LearnerStore:
             return self._note("restored", began, changes=changes)
 
     def save(self) -> None:
+        """Write the index."""
         value = {
             "version": STORE_VERSION,
             "head": self.head,
@@ -198,11 +205,11 @@ class LearnerStore:
             "generations": [asdict(g) for g in self.generations],
             "steps": [asdict(s) for s in self.steps],
         }
-        write_json(self.root / LEARNER_FILE, value)
+        replace_file(self.root / LEARNER_FILE, f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else changes the store meanwhile, and what others changed before is known here."""
+        """Lock the store, and read what others changed before."""
         path = self.root / _LOCK
         try:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -225,7 +232,7 @@ class LearnerStore:
         return step
 
     def _stamp(self, state: Path | None, *, number: int | None = None, **more: Any) -> None:
-        """The folder first, under its own name at once; a leftover of that name was never in the index."""
+        """Make a generation: its folder in one step, then its row. A leftover of that name was never in the index."""
         number = len(self.generations) if number is None else number
         folder = self.folder(number)
         staged = folder.with_name(f".{folder.name}.new")
@@ -248,7 +255,7 @@ class LearnerStore:
         self.head = number
 
     def _files(self, place: Path | int) -> dict[str, str]:
-        """Path to the hash of its bytes."""
+        """Return paths with the hashes of their bytes."""
         root = self.folder(place) if isinstance(place, int) else place
         found = {}
         for part in PARTS:
@@ -263,7 +270,7 @@ class LearnerStore:
 
 
 def _regular(root: Path) -> Iterator[Path]:
-    """Files, never through a link: what a box left is not trusted."""
+    """Give files, never through a link: what a box left is not trusted."""
     if root.is_symlink():
         return
     for folder, _, names in os.walk(root):  # does not enter linked folders

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from html import escape
+from pathlib import Path
+from typing import Final
 
-from benchflow_core.results.learner import Step
+from benchflow_feature_standard.files import replace_file
+from benchflow_feature_standard.learning.store import LearnerStore, Step
 
-__all__ = ["learning_curve"]
+__all__ = ["CURVE_FILE", "draw_curve", "learning_curve"]
+
+CURVE_FILE: Final = "learning_curve.svg"
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 760, 320, 56, 40
 _ACROSS, _DOWN = _WIDTH - _LEFT - 24, _HEIGHT - _TOP - 56
@@ -17,6 +22,13 @@ _HEAD = (
     'font-size="12">\n<rect width="100%" height="100%" fill="#fff"/>'
 )
 Scale = Callable[[float], float]
+
+
+def draw_curve(store: LearnerStore, target: Path | None = None) -> Path:
+    """Write the curve of a store, into its folder if no other place is named."""
+    place = target or store.root / CURVE_FILE
+    replace_file(place, learning_curve(store.steps, f"Learning curve of {store.root.resolve().name}").encode())
+    return place
 
 
 def learning_curve(steps: Sequence[Step], title: str) -> str:
