@@ -13,8 +13,9 @@ from benchflow_core.dotenv import user_env
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.job import Evaluation, Listener
 from benchflow_core.evaluation.tasks import find_again
-from benchflow_core.plugins import registry
+from benchflow_core.plugins import Loaded, registry
 from benchflow_core.plugins.dotted import resolve
+from benchflow_core.plugins.policy import CORE
 from benchflow_core.results.files import read_json
 from benchflow_core.settings.models import JobSettings
 from benchflow_core.settings.written import read
@@ -67,14 +68,21 @@ def _drift(lock: dict[str, Any], task: Path) -> list[str]:
     for stamp in lock["plugins"]:
         if not stamp["distribution"]:
             continue
-        now = registry().get(stamp["kind"], f"{stamp['distribution']}::{stamp['name']}")
-        if (now.distribution, now.version) != (stamp["distribution"], stamp["version"]):
+        now = _plugin_now(stamp)
+        moved = now.distribution != stamp["distribution"] and stamp["distribution"] != CORE
+        if moved or now.version != stamp["version"]:
             before = f"{stamp['distribution']} {stamp['version']}"
             found.append(f"{stamp['kind']} {stamp['name']} was {before}, is {now.distribution} {now.version}")
     digest = task_digest(task)
     if digest != lock["task"]["digest"]:
         found.append(f"task {lock['task']['name']} was {lock['task']['digest'][:19]}…, is {digest[:19]}…")
     return [*found, *_feature_drift(lock)]
+
+
+def _plugin_now(stamp: dict[str, str]) -> Loaded:
+    """Return the plugin of a stamp; one that left the core is found in the package that has it now."""
+    owner = "" if stamp["distribution"] == CORE else f"{stamp['distribution']}::"
+    return registry().get(stamp["kind"], f"{owner}{stamp['name']}")
 
 
 def _feature_drift(lock: dict[str, Any]) -> list[str]:

@@ -13,8 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.own_names
 SAMPLE = Path(__file__).parents[1] / "data/stored_jobs"
-JOBS = {"fresh": 0.5, "shared": 1.0, "separate": 1.0, "world": 1.0, "learner": 1.0, "scored": 1.0}
-"""Each job with its score."""
+JOBS = {"fresh": None, "shared": 1.0, "separate": 1.0, "world": 1.0, "learner": 1.0, "scored": 1.0}
+"""Each job with its score; one of several arms has a score per arm, and none of its own."""
 
 
 @pytest.fixture

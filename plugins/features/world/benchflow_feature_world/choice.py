@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from benchflow_core.contracts.bounded_yaml import load_yaml
 from benchflow_core.errors import ConfigurationError
 
-__all__ = ["StateChoice", "choose_services", "read_state"]
+__all__ = ["ChosenServices", "choose_services", "read_state"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class StateChoice:
+class ChosenServices:
     """A part of an environment."""
 
     tools: Sequence[str]
@@ -44,7 +44,7 @@ def read_state(value: Any) -> Any:
         raise ConfigurationError(f"{value} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def choose_services(choice: StateChoice, services: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> list[T]:
+def choose_services(choice: ChosenServices, services: Iterable[T], names_of: Callable[[T], Iterable[str]]) -> list[T]:
     """Those that were named, in their own order. A name that fits none, or several, is refused."""
     known = [(service, [name.lower() for name in names_of(service)]) for service in services]
     chosen: list[T] = []

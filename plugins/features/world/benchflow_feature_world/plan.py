@@ -22,7 +22,7 @@ from benchflow_core.contracts import (
     Task,
 )
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
-from benchflow_feature_world.choice import StateChoice, choose_services
+from benchflow_feature_world.choice import ChosenServices, choose_services
 from benchflow_feature_world.find import find_manifest
 from benchflow_feature_world.manifest import SUFFIXES, Manifest
 from benchflow_feature_world.probe import Probe, command_probe, http_probe, tcp_probe
@@ -92,7 +92,7 @@ class WorldPlan:
     probes: tuple[Probe, ...] = ()
     ready_timeout: float = 120.0
     notices: tuple[str, ...] = ()
-    choice: StateChoice | None = None
+    choice: ChosenServices | None = None
     """The part of it that was asked for; none: all."""
     seeds: Mapping[str, Path] = field(default_factory=dict)
     """Path in the world's box to a file of the task."""
@@ -174,7 +174,7 @@ def plan_world(
     *,
     services: Sequence[str | Service],
     manifest: str | None,
-    choice: StateChoice | None = None,
+    choice: ChosenServices | None = None,
     plugins: Plugins,
     env: Mapping[str, str],
     capabilities: frozenset[str],
@@ -292,7 +292,7 @@ def _planned(found: Manifest | None, named: Sequence[Service], plugins: Plugins)
 
 
 def _chosen(
-    choice: StateChoice, found: Manifest | None, planned: Sequence[PlannedService], hosted: Sequence[Service]
+    choice: ChosenServices, found: Manifest | None, planned: Sequence[PlannedService], hosted: Sequence[Service]
 ) -> tuple[tuple[PlannedService, ...], tuple[Service, ...]]:
     if found is not None and found.environment.owns_lifecycle:
         raise ConfigurationError(

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-__all__ = ["Environment", "ForwardEnv", "Readiness", "Service", "State", "TaskSelection"]
+__all__ = ["DeclaredState", "Environment", "ForwardEnv", "Readiness", "Service", "TaskSelection"]
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -78,7 +78,7 @@ class ForwardEnv(_Model):
     keys: tuple[str, ...] = ()
 
 
-class State(_Model):
+class DeclaredState(_Model):
     """What `snapshot`, `restore` and `reset` are about."""
 
     kind: str = "sqlite"
@@ -113,7 +113,7 @@ class Environment(_Model):
     task_selection: TaskSelection = TaskSelection()
     readiness: Readiness = Readiness()
     forward_env: ForwardEnv = ForwardEnv()
-    state: State = State()
+    state: DeclaredState = DeclaredState()
 
     @model_validator(mode="after")
     def _whole(self) -> Environment:
