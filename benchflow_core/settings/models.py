@@ -35,7 +35,12 @@ from benchflow_core.settings.parts import (
     TEXT,
     Count,
     Folder,
+<<<<<<< HEAD
     Loop,
+=======
+    Learned,
+    LoopSettings,
+>>>>>>> 1f95090 (The settings of a loop have a name of their own)
     RetryConfig,
     Seconds,
     Source,
@@ -328,7 +333,7 @@ class JobKeys(Checked, use_attribute_docstrings=True):
     """The rollout's folder, where the file is for one."""
     max_retries: Annotated[int | None, Field(ge=0), Option("--retries", "--max-retries")] = None
     """Further attempts after an error that is worth one; 2 without it. Short for `retry: {max_retries: …}`."""
-    loop_strategy: Annotated[Loop | None, Also(read_loop, TEXT), Option(metavar="NAME[:K=V,…]")] = None
+    loop_strategy: Annotated[LoopSettings | None, Also(read_loop, TEXT), Option(metavar="NAME[:K=V,…]")] = None
     """The driver that decides the prompts, with its parameters: `name:k=3,feedback=names`."""
 
 
