@@ -35,12 +35,7 @@ from benchflow_core.settings.parts import (
     TEXT,
     Count,
     Folder,
-<<<<<<< HEAD
-    Loop,
-=======
-    Learned,
     LoopSettings,
->>>>>>> 1f95090 (The settings of a loop have a name of their own)
     RetryConfig,
     Seconds,
     Source,

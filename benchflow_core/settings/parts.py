@@ -15,11 +15,7 @@ from benchflow_core.errors import ConfigurationError, error_names
 from benchflow_core.quick import dataclass
 from benchflow_core.settings.words import driver_word
 
-<<<<<<< HEAD
-__all__ = ["Count", "Folder", "Loop", "RetryConfig", "Seconds", "Source"]
-=======
-__all__ = ["Count", "Folder", "Learned", "LoopSettings", "RetryConfig", "Seconds", "Source"]
->>>>>>> 1f95090 (The settings of a loop have a name of their own)
+__all__ = ["Count", "Folder", "LoopSettings", "RetryConfig", "Seconds", "Source"]
 
 _TIMES: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME: Final = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
@@ -78,20 +74,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-<<<<<<< HEAD
-class Loop:
-=======
-class Learned:
-    """One generation of what a job's rollouts learn from each other."""
-
-    folder: Path
-    generation: int
-    digest: str
-
-
-@dataclass(frozen=True)
 class LoopSettings:
->>>>>>> 1f95090 (The settings of a loop have a name of their own)
     """A driver and its parameters."""
 
     strategy: str
