@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchflow_adapter_skill_evals.evals import read_evals, to_json
-from benchflow_adapter_skill_evals.plugin import SCHEME, benchflow_source
-from benchflow_adapter_skill_evals.transcript import read_transcript
+from benchflow_feature_standard.cases.evals import read_evals, to_json
+from benchflow_feature_standard.cases.plugin import SCHEME, benchflow_source
+from benchflow_feature_standard.cases.transcript import read_transcript
 from benchflow_testing_kit import AdapterConformance, SourceConformance
 
 from benchflow_core.contracts import SourceRequest

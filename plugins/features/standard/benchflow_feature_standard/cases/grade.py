@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from benchflow_adapter_skill_evals.transcript import Transcript, read_transcript
 from benchflow_core.contracts import TestOutcome, VerifyContext, VerifyResult
 from benchflow_core.errors import VerifierError
+from benchflow_feature_standard.cases.transcript import Transcript, read_transcript
 
 __all__ = ["grade"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from benchflow_adapter_skill_evals.evals import read_evals, to_json
 from benchflow_core.contracts import Fetched, SourceRequest
 from benchflow_core.errors import ConfigurationError
+from benchflow_feature_standard.cases.evals import read_evals, to_json
 
 __all__ = ["fetch_cases"]
 

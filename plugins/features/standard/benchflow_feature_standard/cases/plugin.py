@@ -21,19 +21,19 @@ SCHEME: Final = "skill-evals:"
 
 
 def _fetch(request: SourceRequest) -> Fetched:
-    from benchflow_adapter_skill_evals.folders import fetch_cases
+    from benchflow_feature_standard.cases.fetch import fetch_cases
 
     return fetch_cases(request, request.uri.removeprefix(SCHEME))
 
 
 def _load(path: Path) -> Task:
-    from benchflow_adapter_skill_evals.case import load_case
+    from benchflow_feature_standard.cases.case import load_case
 
     return load_case(path)
 
 
 async def _verify(context: VerifyContext) -> VerifyResult:
-    from benchflow_adapter_skill_evals.grade import grade
+    from benchflow_feature_standard.cases.grade import grade
 
     return await grade(context)
 

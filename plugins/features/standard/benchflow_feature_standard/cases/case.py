@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchflow_adapter_skill_evals.evals import Case, Defaults
 from benchflow_core.contracts import RewardFiles, Rewards, Task, TaskEnvironment, VerifierSettings
 from benchflow_core.errors import RewardInvalid, RewardMissing, TaskError
+from benchflow_feature_standard.cases.evals import Case, Defaults
 
 __all__ = ["load_case"]
 
