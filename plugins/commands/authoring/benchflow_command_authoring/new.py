@@ -36,7 +36,7 @@ def new(ui: CommandContext, kind: str, name: str, parent: Path, author: str) -> 
     """Create a plugin package that builds and passes its tests.
 
     KIND is one of agent, sandbox, adapter, environment, service, verifier, gateway, driver, source, executor, exporter,
-    command, observer. NAME is what users will type.
+    command, feature, observer. NAME is what users will type.
 
     \b
       bench plugins new sandbox my-cloud

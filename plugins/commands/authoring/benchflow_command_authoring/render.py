@@ -24,6 +24,7 @@ NEEDED: Final = {
 
 NEEDED_BY_TESTS: Final = {
     "agent": ("benchflow-sandbox-local",),
+    "feature": ("benchflow-sandbox-local",),
     "verifier": ("benchflow-sandbox-local",),
     "executor": (
         "benchflow-adapter-harbor",
@@ -48,6 +49,7 @@ def variables(kind: str, name: str, author: str, core_version: str) -> dict[str,
         "name": name,
         "dist": dist,
         "module": dist.replace("-", "_"),
+        "identifier": name.replace("-", "_"),
         "class_name": "".join(part.capitalize() for part in name.split("-")),
         "author": author,
         "test_requires": ["benchflow-testing-kit", *NEEDED_BY_TESTS.get(kind, ())],

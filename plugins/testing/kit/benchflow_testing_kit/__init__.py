@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from benchflow_testing_kit.agent import AgentConformance
     from benchflow_testing_kit.episode import RecordedEpisode
     from benchflow_testing_kit.executor import ExecutorConformance
+    from benchflow_testing_kit.feature import FeatureConformance, RecordedRun
     from benchflow_testing_kit.gateway import GatewayConformance
     from benchflow_testing_kit.kinds import (
         CommandConformance,
@@ -46,6 +47,7 @@ _HOME = {
     "agent": "AgentConformance",
     "episode": "RecordedEpisode",
     "executor": "ExecutorConformance",
+    "feature": "FeatureConformance RecordedRun",
     "gateway": "GatewayConformance",
     "kinds": "CommandConformance DriverConformance EnvironmentConformance ExporterConformance "
     "ObserverConformance ServiceConformance SourceConformance",
@@ -67,10 +69,12 @@ __all__ = [
     "EnvironmentConformance",
     "ExecutorConformance",
     "ExporterConformance",
+    "FeatureConformance",
     "GatewayConformance",
     "ObserverConformance",
     "PluginConformance",
     "RecordedEpisode",
+    "RecordedRun",
     "SandboxConformance",
     "ServiceConformance",
     "SourceConformance",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchflow_core.contracts import AgentSpec, Layer, PromptOutcome
+from benchflow_core.contracts import AgentSpec, FeatureJob, Layer, PromptOutcome
 from benchflow_core.errors import RewardMissing
 
 
@@ -298,6 +299,110 @@ def scripts(name: str, breaks: str, **options: bool) -> None:
 scripts("runs_scripts", "")
 scripts("runs_scripts_in_any_environment", "test_verifier_uses_the_pinned_environment", env=False)
 scripts("forgets_what_scripts_say", "test_output_of_a_script_is_kept", keep=False)
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+
+def another_run(make: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A plan function like the template's, of which the rollout's part is changed."""
+
+    def plan(settings: Any, view: Any) -> Any:
+        from benchflow_feature_base.text import plan as right
+
+        planned = right(settings, view)
+        kind = type(planned)
+        changed = type("Changed", (kind,), {"open": lambda self, run: make(kind.open(self, run))})
+        return changed(text=planned.text, note=planned.note)
+
+    return plan
+
+
+def breaks_on_the_second_step(run: Any) -> Any:
+    inner, entered = run.agent, []
+
+    def agent(box: Any) -> Any:
+        entered.append(box)
+        if len(entered) == 4:  # the second step of the second nesting
+            raise RuntimeError("I was here before")
+        return inner(box)
+
+    run.agent = agent
+    return run
+
+
+def swallows(run: Any) -> Any:
+    @contextlib.asynccontextmanager
+    async def agent(box: Any) -> Any:
+        with contextlib.suppress(Exception):
+            yield
+
+    run.agent = agent
+    return run
+
+
+plan_that_breaks = another_run(breaks_on_the_second_step)
+plan_that_swallows = another_run(swallows)
+
+
+def plan_that_writes(settings: Any, view: Any) -> Any:
+    Path(settings.base).with_suffix(".seen").write_text("planned")
+    return another_run(lambda run: run)(settings, view)
+
+
+class OddJob(FeatureJob):
+    def next(self) -> Mapping[str, Any]:
+        return {"no_such_setting": 1}
+
+
+def asks_for_more() -> Any:
+    from benchflow_core.contracts import Settings
+
+    class Asking(Settings):
+        base: str
+
+    return Asking
+
+
+def __getattr__(name: str) -> Any:
+    """The model of a broken feature, made when it is named: pydantic is not imported before."""
+    if name == "Asking":
+        return asks_for_more()
+    raise AttributeError(name)
+
+
+def with_part(**parts: str) -> Callable[[Any], Any]:
+    return lambda spec: dataclasses.replace(spec, **{name: f"kit_defects.kinds:{part}" for name, part in parts.items()})
+
+
+@broken("feature", "test_settings_explain_themselves")
+def wants_a_setting_of_every_job(spec):
+    return with_part(settings="Asking")(spec)
+
+
+@broken("feature", "test_planning_is_pure")
+def writes_while_it_plans(spec):
+    return with_part(plan="plan_that_writes")(spec)
+
+
+@broken("feature", "test_lifetimes_are_entered_and_left")
+def lives_only_once(spec):
+    return with_part(plan="plan_that_breaks")(spec)
+
+
+@broken("feature", "test_an_error_passes_through")
+def keeps_errors_for_itself(spec):
+    return with_part(plan="plan_that_swallows")(spec)
+
+
+@broken("feature", "test_its_keys_are_declared")
+def writes_what_it_does_not_declare(spec):
+    return dataclasses.replace(spec, keys={})
+
+
+@broken("feature", "test_part_in_a_job")
+def changes_what_is_no_setting(spec):
+    return with_part(job="OddJob")(spec)
 
 
 # --- small kinds ----------------------------------------------------------------------------------------------------
