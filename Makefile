@@ -8,8 +8,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
-DEFAULT := bundle $(wildcard plugins/adapters/*) $(wildcard plugins/agents/*) plugins/commands/authoring plugins/commands/results plugins/commands/view plugins/drivers/scenes plugins/executors/processes $(wildcard plugins/features/*) plugins/exporters/tool-calls \
-  plugins/gateways/relay plugins/libraries/acp plugins/libraries/boxkit plugins/libraries/layers plugins/libraries/wires plugins/sandboxes/docker plugins/sandboxes/local $(wildcard plugins/services/claw-*) plugins/services/reviewer \
+DEFAULT := bundle $(patsubst %/pyproject.toml,%,$(wildcard plugins/adapters/*/pyproject.toml)) $(patsubst %/pyproject.toml,%,$(wildcard plugins/agents/*/pyproject.toml)) plugins/commands/authoring plugins/commands/results plugins/commands/view plugins/drivers/scenes plugins/executors/processes $(patsubst %/pyproject.toml,%,$(wildcard plugins/features/*/pyproject.toml)) plugins/exporters/tool-calls \
+  plugins/gateways/relay plugins/libraries/acp plugins/libraries/boxkit plugins/libraries/layers plugins/libraries/wires plugins/sandboxes/docker plugins/sandboxes/local $(patsubst %/pyproject.toml,%,$(wildcard plugins/services/claw-*/pyproject.toml)) plugins/services/reviewer \
   plugins/sources/git plugins/verifiers/llm-judge plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt
 export UV_LINK_MODE ?= copy
