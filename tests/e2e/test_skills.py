@@ -140,6 +140,18 @@ def test_an_agent_can_write_its_own_first(play):
     assert (result["dir"] / "artifacts/generated-skills/own/SKILL.md").read_text() == "own-skill\n"
 
 
+def test_no_step_is_verified_with_generated_skills_in_the_box(play, task, examples):
+    """They are there again for the next step, as the one before left them."""
+    shutil.rmtree(task)
+    shutil.copytree(examples / "two-step-notes", task)
+    for test in task.glob("steps/*/tests/test.sh"):
+        test.write_text("#!/bin/sh\n[ ! -e generated-skills ] && echo 1 > /logs/verifier/reward.txt\n")
+    make = "mkdir -p generated-skills/own && echo step >> generated-skills/own/SKILL.md"
+    result, _, _ = play(make, options=["--skill-mode", "self-gen"])  # two roles in each step
+    assert result["rewards"] == {"reward": 1.0}
+    assert (result["dir"] / "artifacts/generated-skills/own/SKILL.md").read_text() == "step\n" * 4
+
+
 def test_what_cannot_be_is_refused(play, task, tmp_path, bench, name):
     shutil.rmtree(task / "environment/skills")
     (tmp_path / "none").mkdir()
