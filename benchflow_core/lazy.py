@@ -10,13 +10,14 @@ __all__ = ["moved", "names_of"]
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package. `homes`: its modules, and what each of them gives, separated by blanks."""
+    """The `__getattr__` of a package. `homes`: modules, its own or by their whole path, to what each gives."""
     home = {name: module for module, names in homes.items() for name in names.split()}
 
     def look_up(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home[name]}"), name)
+        module = home[name]
+        return getattr(import_module(module if "." in module else f"{package}.{module}"), name)
 
     return look_up
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 from benchflow_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from benchflow_core.evaluation.config import EvaluationConfig, RetryConfig
     from benchflow_core.evaluation.job import Evaluation
     from benchflow_core.evaluation.summary import EvaluationResult
+    from benchflow_core.settings.models import EvaluationConfig, RetryConfig
 
 __all__ = ["Evaluation", "EvaluationConfig", "EvaluationResult", "RetryConfig"]
 
 __getattr__ = names_of(
-    __name__, {"config": "EvaluationConfig RetryConfig", "job": "Evaluation", "summary": "EvaluationResult"}
+    __name__,
+    {
+        "benchflow_core.settings.models": "EvaluationConfig RetryConfig",
+        "job": "Evaluation",
+        "summary": "EvaluationResult",
+    },
 )

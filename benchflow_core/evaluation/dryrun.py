@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from benchflow_core.errors import BenchflowError, CapabilityMissing
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.executor import find_executor
 from benchflow_core.evaluation.items import Item, plan_cells
 from benchflow_core.evaluation.tasks import ChosenTasks
 from benchflow_core.evaluation.yaml import JobSpec
 from benchflow_core.gateway import GatewayUse, probe
 from benchflow_core.rollout.host import Host
+from benchflow_core.settings.models import JobSettings
 from benchflow_core.task import load_task, requested_host_vars, required_capabilities
 
 __all__ = ["plan_report"]
@@ -57,7 +57,7 @@ def _problems(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [f"{tasks[told][0]}{f' and {n} more' * bool(n)}: {told}" for told, n in more.items()]
 
 
-def _executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -> list[str]:
+def _executor(config: JobSettings, items: Sequence[Item], host: Host) -> list[str]:
     if config.executor is None:
         return []
     try:
@@ -67,7 +67,7 @@ def _executor(config: EvaluationConfig, items: Sequence[Item], host: Host) -> li
     return []
 
 
-def _about(chosen: ChosenTasks, config: EvaluationConfig, spec: JobSpec) -> dict[str, Any]:
+def _about(chosen: ChosenTasks, config: JobSettings, spec: JobSpec) -> dict[str, Any]:
     arms = [{"name": arm.name, **_plain(arm.settings)} for arm in config.arms()]
     return {
         "tasks": len(chosen.paths),
@@ -87,7 +87,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: sorted(value) if isinstance(value, Mapping) else value for key, value in settings.items()}
 
 
-def _row(item: Item, config: EvaluationConfig) -> dict[str, Any]:
+def _row(item: Item, config: JobSettings) -> dict[str, Any]:
     plan = item.plan
     row: dict[str, Any] = {
         "task": item.task_path.name,
@@ -113,7 +113,7 @@ def _row(item: Item, config: EvaluationConfig) -> dict[str, Any]:
     }
 
 
-def _is_skipped(row: Mapping[str, Any], config: EvaluationConfig) -> bool:
+def _is_skipped(row: Mapping[str, Any], config: JobSettings) -> bool:
     return config.skip_unsupported and row["problem"]["code"] == CapabilityMissing("").code
 
 
@@ -124,7 +124,7 @@ def _told(problem: Mapping[str, Any]) -> str:
 # --- models -------------------------------------------------------------------------------------------------
 
 
-def _models(items: Sequence[Item], config: EvaluationConfig) -> list[tuple[str, tuple[Any, ...], tuple[str, ...]]]:
+def _models(items: Sequence[Item], config: JobSettings) -> list[tuple[str, tuple[Any, ...], tuple[str, ...]]]:
     """Each model with the wires of an agent that uses it, once. An agent's own login goes past every gateway."""
     found: dict[tuple[str, tuple[Any, ...], tuple[str, ...]], None] = {}
     for item in items:
@@ -139,7 +139,7 @@ def _models(items: Sequence[Item], config: EvaluationConfig) -> list[tuple[str, 
 
 
 async def _probed(
-    host: Host, config: EvaluationConfig, model: str, wires: tuple[Any, ...], also: tuple[str, ...]
+    host: Host, config: JobSettings, model: str, wires: tuple[Any, ...], also: tuple[str, ...]
 ) -> dict[str, Any]:
     use = GatewayUse(gateway=config.gateway, options=config.gateway_options)
     said: dict[str, Any] = {"model": model, "problem": None}
@@ -155,7 +155,7 @@ async def _probed(
 # --- variables of the host ----------------------------------------------------------------------------------
 
 
-def _host_variables(paths: Sequence[Path], config: EvaluationConfig, env: Mapping[str, str]) -> list[dict[str, Any]]:
+def _host_variables(paths: Sequence[Path], config: JobSettings, env: Mapping[str, str]) -> list[dict[str, Any]]:
     """Which variables of the host the tasks ask for, and whether they would get them."""
     found: dict[str, dict[str, Any]] = {}
     for path in paths:

@@ -9,11 +9,11 @@ from typing import Any
 
 from benchflow_core.contracts.features import FeatureJob, FinishedRollout
 from benchflow_core.errors import PluginError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.plugins import Loaded, Registry
 from benchflow_core.plugins.dotted import resolve
 from benchflow_core.rollout.feature_views import settings_view
 from benchflow_core.rollout.features import feature_settings, guarded, in_order
+from benchflow_core.settings.models import JobSettings
 
 __all__ = ["FeatureJobs"]
 
@@ -21,7 +21,7 @@ __all__ = ["FeatureJobs"]
 class FeatureJobs:
     """The features that take part in a job: those with a part in jobs of which a setting was given."""
 
-    def __init__(self, config: EvaluationConfig, plugins: Registry) -> None:
+    def __init__(self, config: JobSettings, plugins: Registry) -> None:
         self._settings = settings_view(config)
         self._kinds: list[tuple[Loaded, type[FeatureJob]]] = [
             (feature, resolve(feature.spec.job, feature.who))

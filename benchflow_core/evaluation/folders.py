@@ -18,8 +18,8 @@ from benchflow_core.results import checked
 from benchflow_core.results.clock import now
 from benchflow_core.results.files import write_json
 from benchflow_core.results.models import ROW, marked
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.result import RolloutResult
+from benchflow_core.settings.models import RolloutConfig
 from benchflow_core.task import task_digest
 
 __all__ = [

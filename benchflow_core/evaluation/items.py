@@ -9,10 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from benchflow_core.errors import BenchflowError, CapabilityMissing, ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import Plan, make_plan
+from benchflow_core.settings.models import JobSettings
 from benchflow_core.task import find_tasks, load_task, task_digest
 
 __all__ = ["Item", "filter_names", "plan_cells", "plan_items", "select_tasks"]
@@ -27,7 +27,7 @@ class Item:
     plan: Plan | None
     refusal: BenchflowError | None = None
     arm: str | None = None
-    """The cell of the job's matrix; pass it to `EvaluationConfig.rollout`."""
+    """The cell of the job's matrix; pass it to `JobSettings.rollout`."""
 
 
 def select_tasks(
@@ -68,7 +68,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
 
 
-def plan_items(paths: Sequence[Path], config: EvaluationConfig, host: Host) -> list[Item]:
+def plan_items(paths: Sequence[Path], config: JobSettings, host: Host) -> list[Item]:
     """Every task planned once per arm, loaded and hashed once; trials interleaved, so that an interrupted job has
     seen every task and every arm about as often."""
     planned = plan_cells(paths, config, host)
@@ -83,14 +83,14 @@ def plan_items(paths: Sequence[Path], config: EvaluationConfig, host: Host) -> l
     return [replace(item, trial=trial) for trial in range(1, config.trials + 1) for item in planned]
 
 
-def plan_cells(paths: Sequence[Path], config: EvaluationConfig, host: Host) -> list[Item]:
+def plan_cells(paths: Sequence[Path], config: JobSettings, host: Host) -> list[Item]:
     """The first trial of each task in each arm, with the reason where one cannot run."""
     _refuse_job(paths, config)
     arms: list[str | None] = [arm.name for arm in config.arms()]
     return [item for path in paths for item in _plan_task(path, arms or [None], config, host)]
 
 
-def _refuse_job(paths: Sequence[Path], config: EvaluationConfig) -> None:
+def _refuse_job(paths: Sequence[Path], config: JobSettings) -> None:
     if config.expected_tasks is not None and len(paths) != config.expected_tasks:
         raise ConfigurationError(f"{len(paths)} tasks are chosen, {config.expected_tasks} were expected.")
     matrix = config.matrix
@@ -102,7 +102,7 @@ def _refuse_job(paths: Sequence[Path], config: EvaluationConfig) -> None:
         )
 
 
-def _plan_task(path: Path, arms: Sequence[str | None], config: EvaluationConfig, host: Host) -> Iterator[Item]:
+def _plan_task(path: Path, arms: Sequence[str | None], config: JobSettings, host: Host) -> Iterator[Item]:
     """A task that cannot be planned is that task's failure, in every arm."""
     try:
         task = load_task(path)

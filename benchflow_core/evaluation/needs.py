@@ -8,7 +8,6 @@ from pathlib import Path
 
 from benchflow_core.contracts.executors import Capacity
 from benchflow_core.errors import BenchflowError, ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.schedule import Need, Slots
@@ -16,6 +15,7 @@ from benchflow_core.quick import dataclass
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.hostwatch import host_cpus, host_memory_mb
 from benchflow_core.rollout.plan import Plan
+from benchflow_core.settings.models import JobSettings
 
 __all__ = ["Room", "fits_at_once", "make_room"]
 
@@ -40,7 +40,7 @@ class Room:
         return self.needs.get(id(entry.item.plan), _NOTHING)
 
 
-def make_room(config: EvaluationConfig, items: Sequence[Item], host: Host, capacity: Capacity | None = None) -> Room:
+def make_room(config: JobSettings, items: Sequence[Item], host: Host, capacity: Capacity | None = None) -> Room:
     """Of every plan once. Refuses budgets that nobody could keep; tells the host how many will run together.
 
     `capacity`: of an executor's workers, in the place of this host's.
@@ -82,7 +82,7 @@ def _providers_of(plan: Plan, host: Host) -> dict[str, bool]:
     return found
 
 
-def _slots_for(config: EvaluationConfig, plans: Iterable[Plan], there_is: Capacity) -> Slots:
+def _slots_for(config: JobSettings, plans: Iterable[Plan], there_is: Capacity) -> Slots:
     """The host's room, and a limit per named pool: the user's, else what a sandbox says it can take."""
     limits: dict[str, int] = {}
     for plan in plans:
@@ -102,7 +102,7 @@ def _slots_for(config: EvaluationConfig, plans: Iterable[Plan], there_is: Capaci
     return Slots(there_is.cpus, there_is.memory_mb, config.concurrency, limits)
 
 
-def _refuse_idle_limits(config: EvaluationConfig, used: set[str]) -> None:
+def _refuse_idle_limits(config: JobSettings, used: set[str]) -> None:
     """A limit on something that no rollout uses is a slip of the keyboard."""
     if idle := sorted(set(config.limits) - used):
         raise ConfigurationError(
@@ -124,7 +124,7 @@ def fits_at_once(slots: Slots, needs: Iterable[Need], total: int) -> int:
     return most
 
 
-def _check_budget(config: EvaluationConfig, prices: Mapping[str, bool]) -> None:
+def _check_budget(config: JobSettings, prices: Mapping[str, bool]) -> None:
     """A limit that nobody could keep is refused, not forgotten."""
     unknown = sorted(name for name, known in prices.items() if not known)
     if config.max_cost is not None and unknown:

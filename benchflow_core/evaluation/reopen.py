@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.evaluation.budget import Spent, spent_of
-from benchflow_core.evaluation.config import RetryConfig
 from benchflow_core.evaluation.folders import cancelled, earlier_attempts, read_result
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry, JobRecord
 from benchflow_core.plugins import Loaded
 from benchflow_core.results.files import read_json
 from benchflow_core.rollout.leases import reap_dead
+from benchflow_core.settings.models import RetryConfig
 
 __all__ = ["Again", "check_drift", "reap_left", "spent_before", "unfinished"]
 

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from benchflow_core.evaluation.budget import Budget, Spent, spent_of
-from benchflow_core.evaluation.config import RetryConfig
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.schedule import Need, Queue, Slots
 from benchflow_core.results.clock import Stopwatch
+from benchflow_core.settings.models import RetryConfig
 
 __all__ = ["Runner", "Tell"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from benchflow_core.lazy import names_of
 
 if TYPE_CHECKING:
-    from benchflow_core.rollout.config import RolloutConfig
     from benchflow_core.rollout.host import Host
     from benchflow_core.rollout.result import RolloutResult
     from benchflow_core.rollout.rollout import Rollout
+    from benchflow_core.settings.models import RolloutConfig
 
 __all__ = ["Host", "Rollout", "RolloutConfig", "RolloutResult"]
 
@@ -19,7 +19,7 @@ __getattr__ = names_of(
     {
         "host": "Host",
         "rollout": "Rollout",
-        "config": "RolloutConfig",
+        "benchflow_core.settings.models": "RolloutConfig",
         "result": "RolloutResult",
     },
 )

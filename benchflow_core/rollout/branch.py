@@ -16,11 +16,11 @@ from benchflow_core.errors import AgentError, BenchflowError, CapabilityMissing,
 from benchflow_core.quick import dataclass
 from benchflow_core.results.files import write_json
 from benchflow_core.rollout import prepare
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.driving import start_failure
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.plan import Plan
 from benchflow_core.rollout.result import RolloutResult
+from benchflow_core.settings.models import RolloutConfig
 
 if TYPE_CHECKING:
     from benchflow_core.rollout.rollout import Rollout

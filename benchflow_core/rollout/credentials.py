@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from benchflow_core.errors import BenchflowError
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.host import Host
 from benchflow_core.rollout.models import gateway_use
 from benchflow_core.rollout.plan import Plan
+from benchflow_core.settings.models import RolloutConfig
 
 __all__ = ["check_credentials", "failed_credentials"]
 

@@ -18,8 +18,8 @@ from benchflow_core.plugins import Loaded
 from benchflow_core.rollout import prepare
 
 if TYPE_CHECKING:
-    from benchflow_core.rollout.config import RolloutSettings
     from benchflow_core.rollout.rollout import Rollout
+    from benchflow_core.settings.models import RolloutSettings
 
 __all__ = ["BoxView", "RolloutRunView", "settings_view"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchflow_core.contracts.common import Usage
 from benchflow_core.contracts.gateways import Exchange, ModelEndpoint
 from benchflow_core.errors import BenchflowError, ConfigurationError, ProviderError
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.finish import sum_usage
+from benchflow_core.settings.models import RolloutConfig
 
 if TYPE_CHECKING:
     from benchflow_core.gateway import GatewayUse, IssuedModel, Purpose

@@ -27,7 +27,6 @@ from benchflow_core.rollout.choose import (
     take_sandbox,
     user_driver,
 )
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.context import context_of
 from benchflow_core.rollout.defaults import default_agent, with_models
 from benchflow_core.rollout.feature_views import settings_view
@@ -45,6 +44,7 @@ from benchflow_core.rollout.refuse import (
     refuse_unheard,
 )
 from benchflow_core.rollout.task_scenes import task_driver, task_scenes, task_user
+from benchflow_core.settings.models import RolloutConfig
 from benchflow_core.settings.words import driver_params, driver_word
 from benchflow_core.task import (
     adapter_of,

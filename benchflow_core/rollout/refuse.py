@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchflow_core.contracts.agents import AgentOption
     from benchflow_core.contracts.scenes import Role
     from benchflow_core.gateway import GatewayUse
-    from benchflow_core.rollout.config import RolloutConfig
+    from benchflow_core.settings.models import RolloutConfig
 
 __all__ = [
     "refuse_agent",

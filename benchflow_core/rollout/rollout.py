@@ -28,7 +28,6 @@ from benchflow_core.results.files import out_of_files, read_jsonl
 from benchflow_core.results.layout import job_name, rollout_name
 from benchflow_core.rollout import collect, driving, ending, finish, prepare
 from benchflow_core.rollout.branch import Branch, RunChild, branch
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.deadline import deadline
 from benchflow_core.rollout.feature_views import BoxView, RolloutRunView
 from benchflow_core.rollout.features import FeatureRuns
@@ -43,6 +42,7 @@ from benchflow_core.rollout.state import Keeper
 from benchflow_core.rollout.steps import run_steps
 from benchflow_core.rollout.user_deadline import UserDeadline
 from benchflow_core.rollout.verification import run_soft_verify, run_verify
+from benchflow_core.settings.models import RolloutConfig
 
 __all__ = ["Rollout"]
 

@@ -14,7 +14,7 @@ from benchflow_core.contracts.tasks import Task
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, TaskError
 from benchflow_core.plugins import Registry
 from benchflow_core.rollout.choose import user_driver
-from benchflow_core.rollout.config import RolloutConfig
+from benchflow_core.settings.models import RolloutConfig
 
 __all__ = ["task_driver", "task_scenes", "task_user"]
 

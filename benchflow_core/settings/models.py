@@ -47,6 +47,7 @@ from benchflow_core.settings.parts import (
 )
 
 __all__ = [
+    "EvaluationConfig",
     "JobKeys",
     "JobSettings",
     "RetryConfig",
@@ -301,6 +302,10 @@ class JobSettings(RolloutSettings, use_attribute_docstrings=True):
 
 
 _OF_THE_JOB = JobSettings.model_fields.keys() - RolloutSettings.model_fields.keys()
+
+
+EvaluationConfig = JobSettings
+"""The name that Python callers know."""
 
 
 class JobKeys(Checked, use_attribute_docstrings=True):

@@ -12,12 +12,12 @@ from benchflow.trial_yaml import trial_config_from_yaml
 from benchflow_core.contracts import Internal
 from benchflow_core.errors import ConfigurationError, TaskError, UsageError
 from benchflow_core.evaluation import Evaluation
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.yaml import read_job
 from benchflow_core.rollout import RolloutConfig
 from benchflow_core.settings.compose import marked
 from benchflow_core.settings.job_file import job_schema
 from benchflow_core.settings.matrix import Choice
+from benchflow_core.settings.models import JobSettings as EvaluationConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchflow_core.errors import CapabilityMissing, ConfigurationError
-from benchflow_core.evaluation.config import EvaluationConfig
 from benchflow_core.evaluation.items import plan_cells, plan_items
 from benchflow_core.rollout.host import Host
 from benchflow_core.settings.matrix import Choice, Matrix, make_arms
+from benchflow_core.settings.models import JobSettings as EvaluationConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 

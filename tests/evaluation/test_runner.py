@@ -18,11 +18,11 @@ from benchflow_core.errors import (
     WorkerDiffers,
 )
 from benchflow_core.evaluation.budget import Budget, Spent, spent_of
-from benchflow_core.evaluation.config import RetryConfig
 from benchflow_core.evaluation.items import Item
 from benchflow_core.evaluation.jobfile import Entry
 from benchflow_core.evaluation.runner import Runner
 from benchflow_core.evaluation.schedule import Need, Slots
+from benchflow_core.settings.models import RetryConfig
 
 OK = {"rewards": {"reward": 1.0}, "error": None, "error_info": None}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchflow_core.evaluation.config import RetryConfig
 from benchflow_core.evaluation.stored import results_reader
 from benchflow_core.evaluation.summary import summarize
 from benchflow_core.rollout.result import outcome_of
+from benchflow_core.settings.models import RetryConfig
 
 
 def result(rewards=None, error=None, verifier_error=None, kind="infrastructure"):

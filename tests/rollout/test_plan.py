@@ -9,8 +9,8 @@ import pytest
 
 from benchflow_core.errors import CapabilityMissing, ConfigurationError, PluginError
 from benchflow_core.plugins import registry
-from benchflow_core.rollout.config import RolloutConfig
 from benchflow_core.rollout.plan import make_plan
+from benchflow_core.settings.models import RolloutConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "tasks"
 

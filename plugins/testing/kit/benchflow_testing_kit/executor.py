@@ -67,9 +67,9 @@ class Items:
     def items(self, count: int, task: Path, **settings: Any) -> list[PlanItem]:
         """Planned here, as a job plans them."""
         from benchflow_core.evaluation.executor import job_of, make_item
-        from benchflow_core.rollout.config import RolloutConfig
         from benchflow_core.rollout.host import Host
         from benchflow_core.rollout.plan import make_plan
+        from benchflow_core.settings.models import RolloutConfig
 
         host = Host()
         job = job_of(host, self.stamp, observed=True)
