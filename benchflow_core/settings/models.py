@@ -340,11 +340,11 @@ class JobKeys(Checked, use_attribute_docstrings=True):
 @cache
 def _job_keys(settings: type[JobSettings]) -> type[Settings]:
     fields = dict(JobKeys.model_fields)
-    for name, field in settings.model_fields.items():
+    for name in sorted(settings.model_fields, key=lambda name: name not in JobSettings.model_fields):
         if name not in marked(settings, Internal):
             if name in fields:
                 raise PluginError(f"a feature and the core both have a setting '{name}'.")
-            fields[name] = field
+            fields[name] = settings.model_fields[name]
     made: dict[str, Any] = {name: (field.annotation, field) for name, field in fields.items()}
     return create_model("Job", __base__=Settings, **made)
 
