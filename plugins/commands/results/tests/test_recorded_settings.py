@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from benchflow_command_results.compare import compare, load_sides
-from benchflow_feature_world.choice import StateChoice
+from benchflow_feature_world.choice import ChosenServices
 
 from benchflow_core.contracts.scenes import Role, Scene, Turn
 from benchflow_core.evaluation.stored import StoredFiles
@@ -32,7 +32,7 @@ OTHERS: dict[str, Any] = {
     "helper_models": "own",
     "uploads": {"/a": "/b"},
     "max_user_rounds": 2,
-    "state": StateChoice(["gmail"]),
+    "state": ChosenServices(["gmail"]),
     "usage_tracking": "required",
     "max_rollout_tokens": 5,
     "max_rollout_cost": 0.5,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from benchflow_feature_world.choice import StateChoice, choose_services, read_state
+from benchflow_feature_world.choice import ChosenServices, choose_services, read_state
 
 from benchflow_core.errors import BenchflowError
 from benchflow_core.settings.job_file import read_settings
@@ -20,7 +20,7 @@ port = 9701
 
 
 def chosen(*tools: str) -> list[str]:
-    return choose_services(StateChoice(tools), NAMES, lambda name: [name])
+    return choose_services(ChosenServices(tools), NAMES, lambda name: [name])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ PY
     manifest.write_text(manifest.read_text() + SECOND)
     both = await run(folder)
     assert both.rewards == {"reward": 0.0} and both.world["services"] == ["kv", "mock-second"], both.error
-    one = await run(folder, state=StateChoice(["kv"], "small"))
+    one = await run(folder, state=ChosenServices(["kv"], "small"))
     assert one.rewards == {"reward": 1.0} and one.world["services"] == ["kv"], one.error
     assert one.world["chosen"] == {"name": "small", "tools": ["kv"]}
     assert one.world["env_hash"] != both.world["env_hash"], "a part is another environment"
