@@ -34,6 +34,7 @@ OTHERS: dict[str, Any] = {
     "max_user_rounds": 2,
     "state": ChosenServices(["gmail"]),
     "usage_tracking": "required",
+    "job_mode": "sequential-shared",
     "max_rollout_tokens": 5,
     "max_rollout_cost": 0.5,
     "replay": Path("old"),
