@@ -110,11 +110,18 @@ def _plan_task(path: Path, arms: Sequence[str | None], config: JobSettings, host
     except BenchflowError as error:
         yield from (Item(path, 1, None, error, arm) for arm in arms)
         return
+    named = [name for one in config.arms() if isinstance(name := one.settings.get("agent"), str)]
     for arm in arms:
         rollout = config.rollout(path, jobs_dir=Path(), job_name="", rollout_name="", trial=1, attempt=1, arm=arm)
         try:
+            others = [name for name in dict.fromkeys(named) if name != rollout.agent]
             plan = make_plan(
-                rollout, host.plugins, host.env, loaded=(task, digest), elsewhere=config.executor is not None
+                rollout,
+                host.plugins,
+                host.env,
+                loaded=(task, digest),
+                elsewhere=config.executor is not None,
+                others=others,
             )
             yield Item(path, 1, plan, None, arm)
         except BenchflowError as error:

@@ -9,7 +9,7 @@ from benchflow_core.contracts.scenes import Role
 from benchflow_core.errors import ConfigurationError
 from benchflow_core.plugins import Loaded, Registry
 
-__all__ = ["agent_for", "default_agent", "with_models"]
+__all__ = ["agent_for", "default_agent", "with_models", "without_model_of_others"]
 
 
 def with_models(
@@ -26,6 +26,18 @@ def with_models(
             settled[name] = replace(role, model=default)
             notices.append(f"no model was named for '{role.agent}': {default} is taken (-m names another)")
     return settled, list(dict.fromkeys(notices))
+
+
+def without_model_of_others(
+    roles: Mapping[str, Role], agents: Mapping[str, Loaded], shared: str | None
+) -> dict[str, Role]:
+    """Leave the job's model away from agents that take none: it is meant for the agents of other arms."""
+    return {
+        name: replace(role, model=None)
+        if role.model == shared and agents[role.agent].spec.takes_model is False
+        else role
+        for name, role in roles.items()
+    }
 
 
 def default_agent(plugins: Registry, taken: list[str]) -> str:

@@ -28,7 +28,7 @@ from benchflow_core.rollout.choose import (
     user_driver,
 )
 from benchflow_core.rollout.context import context_of
-from benchflow_core.rollout.defaults import default_agent, with_models
+from benchflow_core.rollout.defaults import default_agent, with_models, without_model_of_others
 from benchflow_core.rollout.feature_views import settings_view
 from benchflow_core.rollout.features import FeaturePlans, RolloutPlanView, plan_features
 from benchflow_core.rollout.models import gateway_use
@@ -159,11 +159,12 @@ def make_plan(
     *,
     loaded: tuple[Task, str] | None = None,
     elsewhere: bool = False,
+    others: Sequence[str] = (),
 ) -> Plan:
     """Load what is named and refuse what cannot work, naming the missing capability and who has it.
 
     `loaded`: the task and its digest, for a caller that plans it more than once. `elsewhere`: it will run on another
-    machine.
+    machine. `others`: agents of the job's other arms, for which the job's model and options may be meant.
     """
     task, digest = loaded or (load_task(config.task_path), None)
     refuse_host_vars(task, config.allow_env, env)
@@ -193,7 +194,10 @@ def make_plan(
     features = plan_features(view)
     scenes = list(features.scenes(scenes))
     steps, roles = compile_scenes_to_steps(scenes), _roles(scenes, config)
-    refuse_options(roles, agents, config.agent_options, config.agent_env, env)
+    also = [find_agent(name, plugins) for name in others]
+    if any(agent.spec.takes_model is not False for agent in also):
+        roles = without_model_of_others(roles, agents, config.model)
+    refuse_options(roles, agents, config.agent_options, config.agent_env, env, also)
     roles, defaults = with_models(roles, agents, own_login=features.auth)
     isolation = choose(task, task.verifier, capabilities, config.isolation, plugins)[0] if config.verify else None
     wishes = {c: why for c, why in wanted_capabilities(task).items() if c not in capabilities}

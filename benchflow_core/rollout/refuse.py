@@ -145,8 +145,12 @@ def refuse_options(
     given: Mapping[str, str],
     agent_env: Mapping[str, str],
     env: Mapping[str, str],
+    others: Sequence[Loaded] = (),
 ) -> None:
-    """What an agent does not take, and what it needs and was not given. `given` and `agent_env` are for every role."""
+    """Refuse what an agent does not take, and what it needs and was not given.
+
+    `given` and `agent_env` are for every role; an option may be meant for `others`, the agents of a job's other arms.
+    """
     for role in roles.values():
         declared = agents[role.agent].spec.options
         if role.model and agents[role.agent].spec.takes_model is False:
@@ -168,6 +172,7 @@ def refuse_options(
                     remedy=f"Add --agent-option {name}=… to the command, or options to the role.",
                 )
     known = {role.agent: agents[role.agent].spec.options for role in roles.values()}
+    known |= {agent.name: agent.spec.options for agent in others}
     for name in given:
         if not any(options is None or name in options for options in known.values()):
             _refuse_option(name, known)
