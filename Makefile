@@ -8,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv
 PKGS   := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/*/pyproject.toml))
-DEFAULT := bundle $(patsubst %/pyproject.toml,%,$(wildcard plugins/adapters/*/pyproject.toml)) $(patsubst %/pyproject.toml,%,$(wildcard plugins/agents/*/pyproject.toml)) plugins/commands/authoring plugins/commands/results plugins/commands/view plugins/drivers/scenes plugins/executors/processes $(patsubst %/pyproject.toml,%,$(wildcard plugins/features/*/pyproject.toml)) plugins/exporters/tool-calls \
+DEFAULT := bundle $(patsubst %/pyproject.toml,%,$(wildcard plugins/adapters/*/pyproject.toml)) $(patsubst %/pyproject.toml,%,$(wildcard plugins/agents/*/pyproject.toml)) plugins/commands/authoring plugins/commands/results plugins/commands/view plugins/drivers/scenes plugins/executors/processes $(patsubst %/pyproject.toml,%,$(wildcard plugins/features/*/pyproject.toml)) \
   plugins/gateways/relay plugins/libraries/acp plugins/libraries/boxkit plugins/libraries/layers plugins/libraries/wires plugins/sandboxes/docker plugins/sandboxes/local $(patsubst %/pyproject.toml,%,$(wildcard plugins/services/claw-*/pyproject.toml)) plugins/services/reviewer \
   plugins/sources/git plugins/verifiers/llm-judge plugins/verifiers/script
 MANIFESTS := pyproject.toml bundle/pyproject.toml $(addsuffix /pyproject.toml,$(PKGS)) constraints.txt

@@ -70,7 +70,7 @@ def cycles() -> list[set[str]]:
 
 
 def backend_names() -> re.Pattern[str]:
-    kinds = ("agents", "sandboxes", "services", "executors", "exporters", "gateways", "sources", "verifiers")
+    kinds = ("agents", "sandboxes", "services", "executors", "gateways", "sources", "verifiers")
     names = {folder.name for kind in kinds for folder in (ROOT / "plugins" / kind).iterdir() if folder.is_dir()}
     return re.compile(rf"\b({'|'.join(sorted(names - OTHER_MEANINGS))})\b", re.IGNORECASE)
 

@@ -144,7 +144,7 @@ def fake_bench(tmp_path_factory: pytest.TempPathFactory) -> FakeBench:
     info = site / "benchflow_core-0.8.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: benchflow-core\nVersion: 0.8.0\n")
-    for name in ("click", "pluggy", "packaging", "yaml", "_yaml"):
+    for name in ("click", "pluggy", "packaging", "yaml", "_yaml", "dotenv"):
         spec = find_spec(name)
         assert spec is not None and spec.origin is not None, name
         folder = Path(spec.origin).parent

@@ -172,6 +172,7 @@ def make_plan(
     unnamed: list[str] = []
     user = task_user(task, config, plugins)
     scenes = task_scenes(task, config) or config.effective_scenes(lambda: default_agent(plugins, unnamed))
+    compile_scenes_to_steps(scenes)  # refuses scenes that cannot be played, before anybody looks at their roles
     roles = _roles(scenes, config)
     agents = {role.agent: find_agent(role.agent, plugins) for role in roles.values()}
     written = tuple(scenes)

@@ -94,7 +94,7 @@ def test_isolation_that_cannot_be_had(task):
 
 def test_the_plan_names_every_plugin(task):
     kinds = [stamp["kind"] for stamp in plan(task).plugins()]
-    assert kinds == sorted(kinds) == ["adapter", "agent", "driver", "sandbox", "verifier"]
+    assert kinds == sorted(kinds) == ["adapter", "agent", "driver", "feature", "sandbox", "verifier"]
 
 
 def test_a_task_with_scenes_of_its_own(task, tmp_path):

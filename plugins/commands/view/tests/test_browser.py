@@ -282,7 +282,7 @@ def test_what_is_unknown_is_not_shown_as_nothing(watched, viewer, tmp_path):
 
 def test_panels_of_plugins_are_on_the_page(watched, shared_viewer):
     page = watched().open(f"{shared_viewer.url}#/rollout/before/alpha__00000001", ".panel")
-    assert "Tools" in text(page, ".panel h2") and "benchflow-exporter-tool-calls" in text(page, ".panel h2")
+    assert "Tools" in text(page, ".panel h2") and "benchflow-command-results" in text(page, ".panel h2")
     assert "execute 1 0 1.5" in text(page, ".panel table")
 
 

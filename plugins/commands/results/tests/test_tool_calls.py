@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from benchflow_exporter_tool_calls.calls import calls
+from benchflow_command_results.tool_calls.calls import calls
 from benchflow_testing_kit import ExporterConformance
 
 from benchflow_core.contracts import ExporterSpec, JobResults, RolloutRecord

@@ -9,19 +9,19 @@ from benchflow_core.hookspecs import hookimpl
 
 
 def export(record: RolloutRecord, options: Mapping[str, str]) -> bytes:
-    from benchflow_exporter_tool_calls.calls import lines
+    from benchflow_command_results.tool_calls.calls import lines
 
     return lines(record)
 
 
 def panel(record: RolloutRecord) -> Panel | None:
-    from benchflow_exporter_tool_calls.panels import rollout_panel
+    from benchflow_command_results.tool_calls.panels import rollout_panel
 
     return rollout_panel(record)
 
 
 def job_panel(job: JobResults) -> Panel | None:
-    from benchflow_exporter_tool_calls.panels import job_panel
+    from benchflow_command_results.tool_calls.panels import job_panel
 
     return job_panel(job)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from statistics import fmean
 
+from benchflow_command_results.tool_calls.calls import calls
 from benchflow_core.contracts import JobResults, Panel, PanelBars, PanelTable, PanelText, RolloutRecord
-from benchflow_exporter_tool_calls.calls import calls
 
 __all__ = ["job_panel", "rollout_panel"]
 
