@@ -11,6 +11,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model  # noqa: TID253
 
 from benchflow_core.results import models
+from benchflow_core.settings.compose import composed
+from benchflow_core.settings.models import RolloutConfig
+from benchflow_core.settings.written import recorded_names
 
 __all__ = ["SCHEMAS", "json_schema"]
 
@@ -50,66 +53,22 @@ Result = _type(models.Result)
 Plugin: Any = _type(models.Plugin)
 
 
-class Config(Exact):
+class Begun(Exact):
     """`config.json`: what was asked for."""
 
     schema_version: Literal["1.0"]
     task_path: str
     agent: str
     model: str | None
-    reasoning_effort: str | None
     environment: str = Field(description="the older word for sandbox")
     sandbox: str
-    sandbox_options: dict[str, str]
-    sandbox_user: str | None
-    sandbox_setup_timeout: float
-    sandbox_locked_paths: list[str] = Field(default_factory=list)
-    agent_env: dict[str, str] = Field(description="without variables whose name says secret")
-    agent_options: dict[str, str]
-    agent_idle_timeout_sec: float | None
-    timeout_sec: float | None
-    permissions: Literal["allow", "reject", "ask"]
-    client_methods: Literal["none", "files", "terminal", "all"] = "none"
-    auth: Literal["gateway", "native"] = "gateway"
-    isolation: str | None
-    contested: Literal["clean", "as-left", "unscored"] = "clean"
-    certificates: bool = True
-    verify: bool
-    allow_substitute: bool
-    allow_env: list[str]
-    base_image_override: str | None
-    context_root: str | None = None
     driver: str
     driver_params: dict[str, Any] = Field(default_factory=dict, description="with the driver's defaults")
-    prompts: list[str | None] | None = None
     scenes: list[dict[str, Any]]
-    scenes_as_written: list[dict[str, Any]] = Field(
-        default_factory=list, description="with all settings of their roles"
-    )
-    max_user_rounds: int | None = None
-    user_timeout: float | None = None
-    oracle_access: bool = False
-    uploads: dict[str, str] = Field(default_factory=dict)
-    skills_dir: str | None = None
-    job_mode: str = "parallel-independent"
-    state: dict[str, Any] | None = Field(None, description="the part of the environment that is there")
-    usage_tracking: Literal["auto", "required", "off"] = "auto"
-    gateway: str | None = None
-    gateway_options: dict[str, str] = Field(default_factory=dict)
-    helper_models: Literal["same", "own", "refuse"] = "same"
-    max_rollout_tokens: int | None = None
-    max_rollout_cost: float | None = None
-    record: bool = False
-    replay: str | None = None
-    keep_state: Literal["none", "failed", "all"] = "none"
     roles: dict[str, dict[str, Any]]
     attempt: int
     trial: int
-    arm: str | None = None
-    skill_mode: str | None = None
     task_digest: str
-    services: list[str] = Field(default_factory=list)
-    environment_manifest: str | None = None
     env_hash: str | None = None
     world: dict[str, Any] | None = None
     source: dict[str, Any] | None
@@ -118,6 +77,21 @@ class Config(Exact):
     core_version: str
     dataset_name: str | None = None
     dataset_version: str | None = None
+
+
+def _config() -> type[BaseModel]:
+    """Return what is known when a rollout begins, and every setting of the core and of installed features."""
+    kind = composed(RolloutConfig)
+    named = {key: kind.model_fields[name] for name, key in recorded_names(kind).items()}
+    settings: dict[str, Any] = {
+        key: (field.annotation, Field(field.default, description=field.description))
+        for key, field in named.items()
+        if key not in Begun.model_fields
+    }
+    return create_model("Config", __base__=Begun, __doc__=Begun.__doc__, **settings)
+
+
+Config = _config()
 
 
 class Timing(Exact):
