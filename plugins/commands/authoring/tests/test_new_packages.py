@@ -45,7 +45,7 @@ def site(tmp_path_factory) -> Path:
     """A fresh venv with the core, what its suites run on and one generated plugin of each kind, all as wheels."""
     folder = tmp_path_factory.mktemp("site")
     wheels = folder / "wheels"
-    libraries = ("libraries/acp", "libraries/boxkit", "libraries/wires")
+    libraries = ("libraries/acp", "libraries/boxkit", "libraries/wires", "executors/processes")
     authors = ("commands/authoring", "testing/kit")
     running = ("sandboxes/local", "adapters/harbor", "agents/oracle", "drivers/scenes", "verifiers/script")
     needed = (*libraries, *authors, *running)
