@@ -130,7 +130,7 @@ def test_two_agents_side_by_side(clone: Path, run: Run, judge: dict[str, str]) -
     found = json.loads(done.stdout)
     assert done.returncode == 1 and not found["complete"], "there is no reference solution to play"
     assert found["rows"] == [{"task": LEASE, "nop": pytest.approx(2 / 3), "oracle": None}]
-    says = ("--agent-option", "script=- say: nothing")
+    says = ("--agent-env", "BENCHFLOW_SCRIPT=- say: nothing")
     done = run("parity_test.py", *argv, "--agents", "nop", "scripted", "--bench", "-e", "local", *says, more=judge)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["mean"] == pytest.approx({"nop": 2 / 3, "scripted": 2 / 3})

@@ -63,7 +63,7 @@ def test_a_link_that_leaves_the_task(bench, name, task):
 def test_an_unknown_agent_is_never_run_as_a_command(bench, task):
     done = bench("eval", "create", "-t", task, "-a", "touch /tmp/benchflow-was-here")
     assert done.code != 0
-    one_line(done, "Unknown agent")
+    one_line(done, "No installed agent is called")
     assert not Path("/tmp/benchflow-was-here").exists()
 
 

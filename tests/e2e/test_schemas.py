@@ -14,7 +14,8 @@ from benchflow_core.results.schemas import SCHEMAS
 @pytest.mark.parametrize("how", ["passes", "fails", "times-out", "steps", "acp"])
 def test_what_is_written_is_what_is_published(bench, name, examples, tmp_path, how):
     script = tmp_path / "s.yaml"
-    script.write_text("turns:\n  - steps:\n      - think: hm\n      - say: hello\n      - run: 'echo hi'\n")
+    last = "sleep 60" if how == "times-out" else "echo hi"
+    script.write_text(f"turns:\n  - steps:\n      - think: hm\n      - say: hello\n      - run: '{last}'\n")
     args = {
         "passes": ["-t", examples / "hello-file", "-a", name("oracle")],
         "fails": ["-t", examples / "hello-file", "-a", name("nop")],
@@ -26,7 +27,7 @@ def test_what_is_written_is_what_is_published(bench, name, examples, tmp_path, h
             "--agent-option",
             f"script={script}",
             "--timeout",
-            "0.01",
+            "4",
         ],
         "steps": ["-t", examples / "two-step-notes", "-a", name("oracle")],
         "acp": ["-t", examples / "hello-file", "-a", name("scripted"), "--agent-option", f"script={script}"],
