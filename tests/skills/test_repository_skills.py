@@ -62,7 +62,7 @@ def test_every_command_of_the_skill_runs(tmp_path):
 
     for argv in commands(SKILLS / "benchflow/SKILL.md"):
         argv = [words.get(word, word) for word in argv]
-        if "oracle" in argv and "-m" in argv:  # it plays the solution, and takes no model
+        if {"oracle", "--config"} & {*argv} and "-m" in argv:  # it plays the solution, and takes no model
             del argv[argv.index("-m") : argv.index("-m") + 2]
         if argv[:2] in (["eval", "create"], ["skills", "eval"]) and "--config" not in argv:
             argv += ["-e", "local"]

@@ -147,8 +147,9 @@ async def test_an_attempt_whose_agent_fails_takes_nothing_from_the_others(tmp_pa
 
     options = ByTurn(*commands)
     config = RolloutConfig(
-        TASK, agent="scripted", agent_options=options, sandbox="local", driver="best-of-n:n=2", jobs_dir=tmp_path
+        TASK, agent="scripted", agent_options=dict(options), sandbox="local", driver="best-of-n:n=2", jobs_dir=tmp_path
     )
+    config = config.model_copy(update={"agent_options": options})  # as it is: it says something else every turn
     options.rollout = await Rollout.create(config)
     result = await options.rollout.run()
     assert (result.loop["reward_trajectory"], result.loop["chosen"]) == (rewards, chosen), result.error

@@ -119,7 +119,7 @@ async def test_beside_the_agent_where_there_is_no_second_box_it_is_said(task, ro
     from benchflow_core.rollout.features import FeaturePlans, FeatureRuns
 
     one = await rollout(task(f"{GET} 'http://localhost:9700/set?answer=42'", manifest=None), services=["kv"])
-    [planned] = one.plan.features.planned
+    (planned,) = (each for each in one.plan.features.planned if each.feature.spec.folder == "world")
     world = replace(planned.plan.world, own_box=False)
     beside = replace(planned.plan, world=world, layers=world.layers(), runtimes=world.runtimes())
     one.plan = replace(one.plan, features=FeaturePlans((replace(planned, plan=beside),)))

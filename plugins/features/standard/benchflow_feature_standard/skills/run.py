@@ -121,7 +121,7 @@ class SkillRun(FeatureRun):
                 self._run.event("skill_invoked", {"toolCallId": key[2], "skill": str(skill)}, role=role)
 
     def result(self) -> Mapping[str, Any]:
-        return {"skill_mode": self._run.settings["skill_mode"], "n_skill_invocations": len(self._calls)}
+        return {"skill_mode": self._run.settings.get("skill_mode"), "n_skill_invocations": len(self._calls)}
 
     def lock(self) -> Mapping[str, Any]:
         return {"skills": dict(self._plan.digests)}
