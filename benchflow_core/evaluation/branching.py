@@ -61,7 +61,8 @@ def _config(folder: Path, state: State, agent: str | None, model: str | None) ->
     asked: dict[str, Any] = read_json(RolloutDir(folder).config)
     chosen = (asked.get("world") or {}).get("chosen")  # an older file says it only there
     before = read_recorded({"state": chosen, **asked}, str(RolloutDir(folder).config))
-    start = {name: RolloutConfig.model_fields[name].default for name in _IN_THE_STATE}
+    fields = type(before).model_fields
+    start = {name: fields[name].default for name in _IN_THE_STATE if name in fields}
     return before.model_copy(
         update={
             **start,

@@ -154,7 +154,9 @@ def test_the_configs_of_adapted_benchmarks(bench, name, repository, git, tmp_pat
     git("commit", "-qm", "tasks", cwd=work)
     git("clone", "-q", "--bare", str(work), str(tmp_path / "mirror/benchflow-ai/benchmarks"), cwd=tmp_path)
     config = examples.parents[1] / "benchmarks" / benchmark / f"{benchmark}-gemini-flash-lite.yaml"
-    done = bench("eval", "create", "--config", config, "-a", name("oracle"), "--json")
+    done = bench(
+        "eval", "create", "--config", config, "-a", name("oracle"), "--config-override", "model=null", "--json"
+    )
     assert done.code == 0 and (done.json["passed"], done.json["total"]) == (1, 1), done.err
     assert done.json["source_provenance"]["path"] == f"datasets/{benchmark}/tasks"
     asked = config.read_text()
@@ -253,12 +255,12 @@ def test_a_cell_of_the_documents_matrix(bench, name, repository, result_of, tmp_
         "1",
     ]
     flags = ["--usage-tracking", "required", "--agent-idle-timeout", "none", "--agent-env", "LLM_CACHING_PROMPT=false"]
-    cell = ["--model", "gemini-3.5-flash", "--skill-mode", "no-skill", "--jobs-dir", "jobs/gemini-noskill"]
+    cell = ["--skill-mode", "no-skill", "--jobs-dir", "jobs/gemini-noskill"]
     done = bench("eval", "create", *common, *flags, *cell, "--sandbox-user", "null")
     assert done.code == 0, done.err
     result = result_of(tmp_path / "jobs" / "gemini-noskill")
     config = json.loads((result["dir"] / "config.json").read_text())
-    assert result["skill_mode"] == "no-skill" and result["model"] == "gemini-3.5-flash"
+    assert result["skill_mode"] == "no-skill" and result["model"] is None, "the solution is played, and asks no model"
     assert config["agent_idle_timeout_sec"] is None and config["agent_env"] == {"LLM_CACHING_PROMPT": "false"}
     assert config["sandbox_user"] == "root", "null, in the older words"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -117,21 +116,19 @@ async def test_best_of_n_keeps_the_best_and_starts_each_from_the_same_state(play
     assert result.loop["reward_trajectory"] == [0.0, 0.0] and result.loop["chosen"] == 0
 
 
-class ByTurn(Mapping[str, str]):
+class ByTurn(dict):
     """Options of an agent that are others at each attempt."""
 
     def __init__(self, *commands):
         self.commands, self.rollout = commands, None
+        super().__init__(script=self["script"])
 
     def __getitem__(self, key):
         turn = self.rollout.turn if self.rollout else 0
         return json.dumps([{"run": self.commands[min(turn, len(self.commands) - 1)]}])
 
-    def __iter__(self):
+    def __iter__(self):  # without it `{**options}` would copy what the dictionary holds
         yield "script"
-
-    def __len__(self):
-        return 1
 
 
 @pytest.mark.parametrize(
