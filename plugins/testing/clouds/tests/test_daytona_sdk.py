@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +88,13 @@ async def test_a_session_streams_both_ways(sandbox) -> None:
     command = await sandbox.process.execute_session_command("talk", asked)
     out, err, seen = [], [], asyncio.Event()
 
-    def take(text: str) -> None:
-        out.append(text)
-        if "got two" in "".join(out):
+    def take(into: list[str], text: str) -> None:
+        into.append(text)
+        if "got two" in "".join(out) and "".join(err).count("err") == 2:
             seen.set()
 
-    logs = asyncio.create_task(sandbox.process.get_session_command_logs_async("talk", command.cmd_id, take, err.append))
+    takers = partial(take, out), partial(take, err)
+    logs = asyncio.create_task(sandbox.process.get_session_command_logs_async("talk", command.cmd_id, *takers))
     for word in ("one", "two"):
         await sandbox.process.send_session_command_input("talk", command.cmd_id, f"{word}\n")
     await asyncio.wait_for(seen.wait(), 20)
